@@ -14,8 +14,8 @@ import headrace as tf
 from headrace.cluster.connection import ClusterConnection, close_client_endpoint, connect
 from headrace.cluster.service import TaskService
 from headrace.cluster.transport.in_process import InProcessEndpoint, Network
-from headrace.runtime.master import Master
-from headrace.runtime.worker import LocalWorker
+from headrace.runtime.host.worker import LocalWorker
+from headrace.runtime.session.master import Master
 
 UNDER_WAY = 16
 COUNT = 3000

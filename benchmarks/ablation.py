@@ -98,7 +98,7 @@ def _measure(name: str, mode: str, seconds: float, suite: str) -> dict[str, Any]
     torch = importlib.import_module("torch")
     given = [torch.as_tensor(v) for v in values]
     shapes = tuple(tuple(v.shape) for v in given)
-    execute = importlib.import_module("headrace.runtime.executor").execute
+    execute = importlib.import_module("headrace.runtime.session.executor").execute
     plans: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for off in ("", *PASSES, ALL_OFF):

@@ -12,6 +12,6 @@ from headrace.library.system.extend import unary as unary
 from headrace.library.testing.opcheck import OpCheckError as OpCheckError
 from headrace.library.testing.opcheck import Sample as Sample
 from headrace.library.testing.opcheck import opcheck as opcheck
-from headrace.runtime.device import register_device as register_device
-from headrace.runtime.device import register_null_device as register_null_device
-from headrace.runtime.device import unregister_device as unregister_device
+from headrace.runtime.host.device import register_device as register_device
+from headrace.runtime.host.device import register_null_device as register_null_device
+from headrace.runtime.host.device import unregister_device as unregister_device

@@ -47,7 +47,7 @@ sys.path.insert(0, {root!r})
 import numpy as np
 import torch
 import headrace as tf
-from headrace.runtime import worth
+from headrace.runtime.planning import worth
 from headrace.runtime.compiler import background
 
 logging.basicConfig(level=logging.INFO, format="        %(message)s", stream=sys.stdout)

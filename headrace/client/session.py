@@ -26,13 +26,21 @@ from headrace.passes.step_graph import Value
 from headrace.resources.memory import DeviceStats, device_stats, memory_limit
 from headrace.resources.step import deadline
 from headrace.resources.value import is_null, meta_returner, returner, to_numpy
-from headrace.runtime.executor import PartialRun
-from headrace.runtime.explain import explain_request
-from headrace.runtime.explanation import Explanation
-from headrace.runtime.master import Master
-from headrace.runtime.plan import StepPlan
-from headrace.runtime.target import SCHEME, Offer, check_config, connect_elsewhere, find, reset_elsewhere, targets
-from headrace.runtime.worker import LocalWorker
+from headrace.runtime.explain.explain import explain_request
+from headrace.runtime.explain.explanation import Explanation
+from headrace.runtime.host.worker import LocalWorker
+from headrace.runtime.planning.plan import StepPlan
+from headrace.runtime.session.executor import PartialRun
+from headrace.runtime.session.master import Master
+from headrace.runtime.session.target import (
+    SCHEME,
+    Offer,
+    check_config,
+    connect_elsewhere,
+    find,
+    reset_elsewhere,
+    targets,
+)
 
 _live: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 

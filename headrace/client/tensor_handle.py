@@ -15,7 +15,7 @@ from headrace.core.wire import field
 from headrace.graph.operation import Tensor
 from headrace.resources.session_tensor import SessionTensors
 from headrace.resources.value import FROM_TORCH, to_numpy
-from headrace.runtime.device import task_of
+from headrace.runtime.host.device import task_of
 
 KEEPING = ("GetSessionHandle", "GetSessionHandleV2")  # the types of nodes whose result is a handle
 _TAKING = ("GetSessionTensor", "DeleteSessionTensor")  # the types of nodes that take the name of one

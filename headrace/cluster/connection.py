@@ -23,8 +23,8 @@ from headrace.core import errors
 from headrace.core.config import ConfigProto
 from headrace.core.device import same_or_matches
 from headrace.core.source import at
-from headrace.runtime.device import Device, checked_filters, task_of
-from headrace.runtime.partition_worker import Send, Task
+from headrace.runtime.host.device import Device, checked_filters, task_of
+from headrace.runtime.session.partition_worker import Send, Task
 
 log = logging.getLogger("headrace.cluster")
 

@@ -27,8 +27,8 @@ from headrace.core.errors import (
 )
 from headrace.core.server_def import ServerDef
 from headrace.core.source import at
-from headrace.runtime.target import find, offer, withdraw
-from headrace.runtime.worker import LocalWorker
+from headrace.runtime.host.worker import LocalWorker
+from headrace.runtime.session.target import find, offer, withdraw
 
 LOCAL: Final = {"localhost": ["localhost:0"]}  # port 0: any that is free
 PROTOCOL: Final = "grpc"

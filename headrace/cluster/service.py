@@ -29,11 +29,11 @@ from headrace.cluster.transport.keys import is_loopback, split_address
 from headrace.cluster.transport.portable_codec import decode_portable
 from headrace.core import errors
 from headrace.core.errors import OpError
-from headrace.runtime.failure import error_class
-from headrace.runtime.partition_worker import PartitionWorker, Send
-from headrace.runtime.planner import Planner
-from headrace.runtime.registered import RegisteredGraph
-from headrace.runtime.worker import LocalWorker
+from headrace.runtime.code.failure import error_class
+from headrace.runtime.host.registered import RegisteredGraph
+from headrace.runtime.host.worker import LocalWorker
+from headrace.runtime.planning.planner import Planner
+from headrace.runtime.session.partition_worker import PartitionWorker, Send
 
 log = logging.getLogger("headrace.cluster")
 

@@ -15,7 +15,7 @@ from headrace.cluster.transport.interface import LinkStatistics, Transport
 from headrace.resources.memory import device_stats
 from headrace.resources.queue.queue import Queue
 from headrace.resources.step import Waiting
-from headrace.runtime.worker import LocalWorker
+from headrace.runtime.host.worker import LocalWorker
 
 
 def worker_status(worker: LocalWorker) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class Traits:
     compiled: bool = False  # a compiled part of a step: outputs may share memory, errors name the failed node
     by_ref: str = ""  # of an op on resource variables: the op on reference variables that does the same
     primitive: str = (
-        ""  # of control flow: which (switch, merge, enter, exit, next, trigger), or plain (runtime/frame.py)
+        ""  # of control flow: which (switch, merge, enter, exit, next, trigger), or plain (runtime/drive/frame.py)
     )
 
     waits: bool = field(init=False)  # asynchronous or blocking

@@ -37,8 +37,8 @@ from headrace.graph.operation import Tensor
 from headrace.resources.container import Containers
 from headrace.resources.invoke import CPU, bind_attr, find_kernel
 from headrace.resources.value import from_numpy
-from headrace.runtime.device import Device, local_devices
-from headrace.runtime.registered import StateContext
+from headrace.runtime.host.device import Device, local_devices
+from headrace.runtime.host.registered import StateContext
 
 SYNC, ASYNC = 0, 1
 DEVICE_PLACEMENT_EXPLICIT, DEVICE_PLACEMENT_WARN, DEVICE_PLACEMENT_SILENT, DEVICE_PLACEMENT_SILENT_FOR_INT32 = range(4)

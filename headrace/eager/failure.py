@@ -10,8 +10,8 @@ from headrace.core.registry import OpDef
 from headrace.core.source import user_source
 from headrace.core.wording import is_from_below
 from headrace.eager.tensor import EagerHandle
-from headrace.runtime.failure import error_class
-from headrace.runtime.refusal import refusal
+from headrace.runtime.code.failure import error_class
+from headrace.runtime.host.refusal import refusal
 
 
 def explain(error: BaseException, op_def: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> BaseException:

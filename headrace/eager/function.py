@@ -21,9 +21,9 @@ from headrace.graph.body import FuncGraph
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
 from headrace.resources.value import tensor_held
-from headrace.runtime.executor import execute
-from headrace.runtime.master import Master
-from headrace.runtime.plan import StepPlan
+from headrace.runtime.planning.plan import StepPlan
+from headrace.runtime.session.executor import execute
+from headrace.runtime.session.master import Master
 
 
 class Runner:

@@ -1,7 +1,7 @@
 """The primitives of control flow (white paper 4.4): the parts of loops and conditionals across devices, also for direct use.
 
-The executor gives them their meaning (runtime/frame.py); as kernels they pass values on.  A loop is closed by giving a Merge the
-output of a NextIteration made later: ``merge.op._update_input(1, next_iteration)``.
+The executor gives them their meaning (runtime/drive/frame.py); as kernels they pass values on.  A loop is closed by giving a
+Merge the output of a NextIteration made later: ``merge.op._update_input(1, next_iteration)``.
 """
 
 from __future__ import annotations

@@ -268,8 +268,8 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("order_reads", Stage.BODY, _order_reads),
     Pass("protect_reads", Stage.BODY, _on_nodes(_protect)),
     Pass("copy_escaping_reads", Stage.BODY, _on_nodes(lambda nodes, g, c: copy_escaping_reads(nodes, set(g.fetches)))),
-    Pass("arrays", Stage.CODE, None, SIMPLIFY),  # runtime/codegen.py, which asks LocalWorker.arrays
-    Pass("generate", Stage.CODE, None),  # runtime/codegen.py
+    Pass("arrays", Stage.CODE, None, SIMPLIFY),  # runtime/code/codegen.py, which asks LocalWorker.arrays
+    Pass("generate", Stage.CODE, None),  # runtime/code/codegen.py
 )
 
 # Bytes of a constant that is folded once loops are unrolled: each iteration may have its own.

@@ -6,8 +6,8 @@ import pytest
 
 import headrace as tf
 from headrace import extend
-from headrace.runtime import tier
-from headrace.runtime.explanation import ExplainedNode, Explanation
+from headrace.runtime.explain.explanation import ExplainedNode, Explanation
+from headrace.runtime.planning import tier
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:"
 

@@ -13,7 +13,7 @@ import pytest
 
 import headrace as tf
 from headrace.graph import raw_ops
-from headrace.runtime.registered import RegisteredGraph
+from headrace.runtime.host.registered import RegisteredGraph
 
 Open = Callable[..., tf.Session]
 Uninitialised = tf.errors.FailedPreconditionError

@@ -8,7 +8,7 @@ from headrace.graph.verify import verify_graph
 from headrace.passes.pipeline import Context, Options, Stage, make_step_graph, run_stage
 from headrace.passes.prune import prune
 from headrace.passes.step_graph import StepGraph
-from headrace.runtime.worker import LocalWorker
+from headrace.runtime.host.worker import LocalWorker
 
 Pass = Callable[[StepGraph], StepGraph]
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"

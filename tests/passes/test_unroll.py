@@ -10,8 +10,8 @@ import pytest
 import headrace as tf
 from headrace.passes import unroll
 from headrace.passes.pipeline import Context, Stage, run_stage
-from headrace.runtime import planner
 from headrace.runtime.compiler.compile import CannotCompile
+from headrace.runtime.planning import planner
 
 STEPS, BATCH, UNITS = 5, 3, 4
 LOOPS = {"StatelessWhile", "_StatelessRepeat", "While", "_Repeat"}

@@ -16,7 +16,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.library.scope import device
 from headrace.library.state.variables import global_variables_initializer
-from headrace.runtime.device import Device
+from headrace.runtime.host.device import Device
 
 
 class Skip(Exception):  # noqa: N818 - not an error

@@ -22,7 +22,7 @@ from headrace.library.scope import control_dependencies, device
 from headrace.library.state.variable import Variable
 from headrace.library.state.variables import global_variables_initializer
 from headrace.library.train.saver.saver import Saver
-from headrace.runtime.device import LOCAL_TASK
+from headrace.runtime.host.device import LOCAL_TASK
 
 Check = Callable[[Bench], None]
 CHECKS: dict[str, Check] = {}

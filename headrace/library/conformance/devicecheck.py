@@ -13,7 +13,7 @@ from headrace.core.source import at
 from headrace.graph.graph import Graph
 from headrace.library.conformance.bench import Bench, Skip
 from headrace.library.conformance.device_programs import CHECKS
-from headrace.runtime.device import device_types, local_devices
+from headrace.runtime.host.device import device_types, local_devices
 
 
 class DeviceCheckError(AssertionError):

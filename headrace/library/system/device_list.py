@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from headrace.resources.memory import memory_limit
-from headrace.runtime.device import local_devices
+from headrace.runtime.host.device import local_devices
 
 
 class LocalDevice(NamedTuple):

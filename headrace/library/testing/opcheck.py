@@ -27,8 +27,8 @@ from headrace.graph.convert import make_constant
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.library.testing.numeric_gradient import gradient_problems
-from headrace.runtime.device import local_devices
-from headrace.runtime.kernel_problems import array_problems, can_call, can_trace, kernel_problems, trace_problems
+from headrace.runtime.code.kernel_problems import array_problems, can_call, can_trace, kernel_problems, trace_problems
+from headrace.runtime.host.device import local_devices
 
 _TRACED = 2  # samples of one op that are traced: tracing is slow, and says little about values
 _OTHER_DEVICE = 2e-3  # the least tolerance for another device, whose convolutions may round their inputs

@@ -22,7 +22,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.structures import SparseTensor, SparseTensorValue
 from headrace.library import nest
 from headrace.library.testing.assertion import Assertions
-from headrace.runtime.device import built_with, cuda_capability, local_devices
+from headrace.runtime.host.device import built_with, cuda_capability, local_devices
 
 DEFAULT_GRAPH_SEED = 87654321
 

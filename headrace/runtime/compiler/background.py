@@ -21,7 +21,7 @@ import torch
 
 from headrace.core import process
 from headrace.passes.region import Region
-from headrace.runtime.codegen import Binder
+from headrace.runtime.code.codegen import Binder
 from headrace.runtime.compiler import archive
 from headrace.runtime.compiler import compile as in_process
 from headrace.runtime.compiler.compile import Call, CannotCompile, compile_region

@@ -23,7 +23,8 @@ from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable, locked
-from headrace.runtime.codegen import Binder, generate
+from headrace.runtime.code.codegen import Binder, generate
+from headrace.runtime.code.dump import dump
 from headrace.runtime.compiler.arrange import join_in_the_library, store_what_libraries_read
 from headrace.runtime.compiler.blocks import share_blocks
 from headrace.runtime.compiler.cuda_graph import GraphedCall
@@ -37,10 +38,9 @@ from headrace.runtime.compiler.own_folder import point_compiler
 from headrace.runtime.compiler.rows import own_results, refusing_negative_indices, writes_rows_and_more
 from headrace.runtime.compiler.trace import Calls, can_trace
 from headrace.runtime.compiler.tuning import quickly_tuned
-from headrace.runtime.device import deterministic
-from headrace.runtime.dump import dump
-from headrace.runtime.recorder import Recorder
-from headrace.runtime.threads import having_threads
+from headrace.runtime.host.device import deterministic
+from headrace.runtime.host.recorder import Recorder
+from headrace.runtime.host.threads import having_threads
 
 log = logging.getLogger("headrace.compile")
 _numbers = itertools.count()

@@ -23,7 +23,7 @@ from headrace.resources.copies import to_device
 from headrace.resources.invoke import bind_attrs, extras
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable
-from headrace.runtime.codegen import Binder, generate
+from headrace.runtime.code.codegen import Binder, generate
 from headrace.runtime.compiler.compile import Call, CannotCompile, compile_graph, compiler, straightened, with_locks
 from headrace.runtime.compiler.direct import apart
 from headrace.runtime.compiler.rows import refusing_negative_indices

@@ -9,14 +9,14 @@ from typing import Any
 import torch
 
 from headrace.passes.region import Region
-from headrace.runtime.codegen import Binder
+from headrace.runtime.code.codegen import Binder
 from headrace.runtime.compiler import archive
 from headrace.runtime.compiler.compile import Call, as_call, compile_region, strides
 from headrace.runtime.compiler.cubin import NeedsCompiler
 from headrace.runtime.compiler.direct import Code, apart
 from headrace.runtime.compiler.loose_code import put, take
 from headrace.runtime.compiler.region_json import CannotSend, encode
-from headrace.runtime.device import deterministic
+from headrace.runtime.host.device import deterministic
 
 
 def describe(region: Region, binder: Binder) -> dict[str, Any]:

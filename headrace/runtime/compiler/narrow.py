@@ -14,8 +14,8 @@ from headrace.core.errors import OpError
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
 from headrace.resources.variable import Variable
-from headrace.runtime.codegen import Binder, Program, generate
-from headrace.runtime.failure import explain, explained
+from headrace.runtime.code.codegen import Binder, Program, generate
+from headrace.runtime.code.failure import explain, explained
 
 Call = Callable[[Sequence[Any], Sequence[Any]], Any]
 

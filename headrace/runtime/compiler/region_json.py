@@ -19,7 +19,7 @@ from headrace.core.registry import REGISTRY, is_own_code
 from headrace.core.shape import TensorShape
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node, Value
-from headrace.runtime.codegen import Binder
+from headrace.runtime.code.codegen import Binder
 
 LARGEST = 1 << 20  # bytes of a constant of floats above which zeros are sent: only whole numbers decide shapes
 

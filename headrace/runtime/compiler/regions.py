@@ -17,7 +17,7 @@ from headrace.passes.pipeline import Context, Options, Own, Stage, fold_speciali
 from headrace.passes.region import Region, compilable, describe, find_regions, replace_region
 from headrace.passes.schedule import copy_escaping_reads, protect_reads
 from headrace.passes.step_graph import Node, StepGraph
-from headrace.runtime.codegen import Binder
+from headrace.runtime.code.codegen import Binder
 from headrace.runtime.compiler.compile import Call, CompileRegion, straightened, warn_once
 from headrace.runtime.compiler.narrow import narrowed
 

@@ -31,14 +31,14 @@ from headrace.core.registry import Kernel
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
 from headrace.resources.invoke import find_kernel
-from headrace.runtime import device as devices
 from headrace.runtime.compiler.compile import CannotCompile, compile_traced, trace_region
 from headrace.runtime.compiler.cubin import NeedsCompiler
 from headrace.runtime.compiler.direct import Code, NotDirect, NotTried, bare, size
 from headrace.runtime.compiler.loose_code import put, take
 from headrace.runtime.compiler.own_folder import point_compiler
 from headrace.runtime.compiler.region_json import decode
-from headrace.runtime.recorder import Recorder
+from headrace.runtime.host import device as devices
+from headrace.runtime.host.recorder import Recorder
 
 NICE = 10  # beside a step that keeps two cores busy it gets a tenth of one; where no core is ever idle, less would be nothing
 CHUNK: Final = 1 << 20  # bytes read at a time

@@ -23,7 +23,7 @@ from headrace.cluster.transport.codec import (
 from headrace.cluster.transport.portable_codec import decode_portable, encode_portable
 from headrace.core.errors import InvalidArgumentError
 from headrace.passes.portable import Portable
-from headrace.runtime.partition_worker import PartitionWorker
+from headrace.runtime.session.partition_worker import PartitionWorker
 
 SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 PLAIN = st.recursive(

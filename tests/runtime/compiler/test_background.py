@@ -20,7 +20,6 @@ import headrace as tf
 from headrace import extend
 from headrace.core.registry import REGISTRY
 from headrace.passes.region import find_regions
-from headrace.runtime import tier, worth
 from headrace.runtime.compiler import archive, background
 from headrace.runtime.compiler import process as compile_process
 from headrace.runtime.compiler import server as compile_server
@@ -29,6 +28,7 @@ from headrace.runtime.compiler.direct import NotDirect, NotTried
 from headrace.runtime.compiler.loose_code import put
 from headrace.runtime.compiler.process import CompileProcess, Died
 from headrace.runtime.compiler.region_json import decode, encode
+from headrace.runtime.planning import tier, worth
 
 STARTED = """
 import atexit, sys, time
@@ -496,7 +496,7 @@ def test_an_op_of_the_users_own_is_never_sent(request, monkeypatch, caplog):
 
 def test_code_from_the_process_computes_and_updates_variables(monkeypatch):
     """A region with a large constant, a variable, a result that is also kept, and results that share memory."""
-    monkeypatch.setattr("headrace.runtime.trial.Trial.compiled_is_faster", True)
+    monkeypatch.setattr("headrace.runtime.planning.trial.Trial.compiled_is_faster", True)
     monkeypatch.setattr(worth, "SECONDS", 1e-9)
     monkeypatch.setattr(worth, "SECONDS_PER_NODE", 0.0)
     results = {}

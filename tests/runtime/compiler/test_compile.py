@@ -15,8 +15,8 @@ import headrace as tf
 from headrace.passes.region import find_regions
 from headrace.passes.schedule import schedule
 from headrace.passes.specialise import specialise
-from headrace.runtime import planner as planners
-from headrace.runtime.tier import Tier, compile_mode, queue
+from headrace.runtime.planning import planner as planners
+from headrace.runtime.planning.tier import Tier, compile_mode, queue
 
 
 def _classifier():
@@ -248,7 +248,7 @@ class TestTiers:
 def test_a_program_that_ends_while_something_is_compiled_ends_well() -> None:
     program = """
 import threading, torch
-from headrace.runtime.tier import queue
+from headrace.runtime.planning.tier import queue
 
 started = threading.Event()
 

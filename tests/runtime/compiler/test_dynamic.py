@@ -4,7 +4,7 @@ import numpy as np
 
 import headrace as tf
 from headrace.passes.specialise import telling, varying
-from headrace.runtime import tier
+from headrace.runtime.planning import tier
 
 
 class TestSizes:

@@ -9,8 +9,8 @@ import headrace as tf
 from headrace.core.config import ConfigProto
 from headrace.passes.region import find_regions
 from headrace.runtime.compiler.region_json import LARGEST, CannotSend, decode, encode
-from headrace.runtime.registered import RegisteredGraph
-from headrace.runtime.worker import LocalWorker
+from headrace.runtime.host.registered import RegisteredGraph
+from headrace.runtime.host.worker import LocalWorker
 
 
 def region_of(fetch):

@@ -10,7 +10,6 @@ from runtime.compiler.failing_checks import caught
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import headrace as tf
-from headrace.runtime import tier, worth
 from headrace.runtime.compiler import archive, background, kept, one_library
 from headrace.runtime.compiler.compile import compile_graph
 from headrace.runtime.compiler.compile import compiler as compiler_lock
@@ -19,7 +18,8 @@ from headrace.runtime.compiler.loose_code import put
 from headrace.runtime.compiler.rows import refusing_negative_indices
 from headrace.runtime.compiler.thread_errors import HEADER, carry_errors
 from headrace.runtime.compiler.trace import Calls
-from headrace.runtime.threads import having_threads
+from headrace.runtime.host.threads import having_threads
+from headrace.runtime.planning import tier, worth
 
 N = 20000  # rows: enough for several threads
 ROWS = 1000
@@ -185,7 +185,7 @@ def test_steps_that_fail_beside_steps_that_do_not():
 def test_code_from_the_compiling_process(monkeypatch, tmp_path):
     """Its inputs are lengths: the first that the process invents, 0, is refused in a loop of several threads."""
     monkeypatch.setattr(archive, "folder", lambda: tmp_path / "headrace")
-    monkeypatch.setattr("headrace.runtime.trial.Trial.compiled_is_faster", True)
+    monkeypatch.setattr("headrace.runtime.planning.trial.Trial.compiled_is_faster", True)
     monkeypatch.setattr(worth, "SECONDS", 1e-9)
     monkeypatch.setattr(worth, "SECONDS_PER_NODE", 0.0)
     table = tf.Variable(np.ones((ROWS, 8), np.float32))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import headrace as tf
-from headrace.runtime import target
+from headrace.runtime.session import target
 
 
 @pytest.fixture

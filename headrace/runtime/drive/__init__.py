@@ -1,0 +1,1 @@
+"""Driving what is ready: counters of strands, frames of loops, nodes that wait."""

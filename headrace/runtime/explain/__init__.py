@@ -1,0 +1,1 @@
+"""What a step does and why, in words."""

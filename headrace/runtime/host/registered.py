@@ -1,0 +1,160 @@
+"""RegisteredGraph: a session's graph on a worker: what its plans are bound to, the states of its nodes, its running steps.
+
+The worker's containers outlive it, and other graphs may share what is in them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from headrace.core.errors import OpError
+from headrace.core.registry import REGISTRY, Kernel
+from headrace.core.source import UNKNOWN, Source
+from headrace.graph.graph import Graph
+from headrace.passes.step_graph import Node
+from headrace.resources.container import EVERYBODY, Containers
+from headrace.resources.invoke import bind_attr, find_kernel
+from headrace.resources.node_state import NodeStates
+from headrace.resources.step import Steps
+from headrace.runtime.host.recorder import Recorder
+from headrace.runtime.host.worker import LocalWorker
+
+T = TypeVar("T")
+
+_numbers: Final = itertools.count(EVERYBODY + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class StateContext:
+    """What an op's ``state`` rule may use."""
+
+    name: str
+    attrs: dict[str, Any]
+    device: Any
+    resources: Containers
+    graph: Graph | None
+    source: Source = UNKNOWN  # the user's line that made the node
+    device_name: str = ""
+    owner: int = EVERYBODY  # of state that no other session may see
+    node_states: NodeStates | None = None  # of all nodes of the graph; None where nodes keep none
+
+    def resource(self, resource_class: type[T], make: Callable[[], T], by_node_name: bool = False) -> T:
+        """What the node's container holds under the node's ``shared_name``, made if it is not there.
+
+        A node without a ``shared_name`` is found by its own name if ``by_node_name``; otherwise it shares with no session.
+        """
+        container, shared_name = self.attrs["container"], self.attrs["shared_name"]
+        owner = EVERYBODY if shared_name or by_node_name else self.owner
+        return self.resources.get_or_create(
+            container, shared_name or self.name, resource_class, make, self.device_name, owner
+        )
+
+
+class RegisteredGraph:
+    """Thread-safe.  Lives as long as its session."""
+
+    def __init__(self, worker: LocalWorker, timeout: float = 0.0, isolated: bool = False) -> None:
+        """``timeout``: seconds that a step may take; 0: as long as it likes.  ``isolated``: shares no state with others."""
+        self.worker = worker
+        self.resources = Containers() if isolated else worker.resources
+        self.threads = worker.threads
+        self.gate = worker.gate
+        self.pool = worker.pool
+        self.writers = worker.writers
+        self.steps = Steps(timeout)
+        self.recorder: Recorder | None = None
+        self.owner = next(_numbers)
+        self._lock = threading.RLock()
+        self._states = NodeStates()  # of nodes that hold their state themselves, such as random ones
+        self._handles: dict[str, Any] = {}  # of nodes that stand for something in a container
+        self._constants: dict[tuple[int, Any, Any], tuple[Any, Any]] = {}
+        self._generation = self.resources.generation
+        self._closed = False
+        worker.enter_session(self)
+
+    @property
+    def arrays(self) -> bool:
+        return self.worker.arrays
+
+    def torch_device(self, name: str) -> Any:
+        return self.worker.torch_device(name)
+
+    def kernel(self, node: Node, kernel_type: str) -> Kernel:
+        return self.worker.kernel(node, kernel_type)
+
+    def constant(self, node: Node, torch_device: Any) -> Any:
+        """A constant on a device; the array is shared with the graph where the device allows."""
+        array = node.attrs["value"]
+        key = (id(array), node.attrs["dtype"], torch_device)
+        with self._lock:
+            held = self._constants.get(key)
+            if held is None:
+                kernel = find_kernel(REGISTRY.get("Const"), torch_device.type, node.attrs)
+                value = kernel.call(array, bind_attr(node.attrs["dtype"]), device=torch_device)
+                held = self._constants[key] = (array, value)
+            return held[1]
+
+    def state(self, node: Node) -> Any:
+        """The node's state, made on first use and shared by all plans; what is in a container is looked up anew after a reset."""
+        with self._lock:
+            if self._generation != self.resources.generation:
+                self._handles.clear()
+                self._generation = self.resources.generation
+            if not (node.op_def.traits.handle or "shared_name" in node.attrs):
+                return self._states.get_or_make(node.name, lambda: self._make_state(node, self._states.resume))
+            if node.name not in self._handles:
+                self._handles[node.name] = self._make_state(node)
+            return self._handles[node.name]
+
+    def _make_state(self, node: Node, resume: Callable[[str, Any], None] | None = None) -> Any:
+        rule = node.op_def.state_fn
+        if rule is None:
+            raise TypeError(f"op {node.type} keeps state but has no state rule")
+        graph = node.origin.graph if node.origin is not None else None
+        device = self.torch_device(node.device)
+        context = StateContext(
+            node.name, node.attrs, device, self.resources, graph, node.source, node.device, self.owner, self._states
+        )
+        try:
+            state = rule(context)
+            if resume is not None:
+                resume(node.name, state)
+            return state
+        except OpError as e:
+            where = f"[[node {node.name} ({node.type}) made at {node.source}]]"
+            raise type(e)(None, node.origin, f"{e.message}\n\t {where}") from e  # type: ignore[call-arg]
+
+    def close(self) -> None:
+        """Ends all steps and forgets the states of nodes; what is in containers stays the worker's."""
+        self.steps.close()
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._states.end()
+            self._handles.clear()
+            self._constants.clear()
+        self.resources.forget(self.owner)
+        self.writers.forget(self.owner)
+        self.worker.leave_session(self)
+
+
+class TracedGraph(RegisteredGraph):
+    """A registered graph as plans of traced steps see it: all is the graph's own, but code generated for it notes times."""
+
+    def __init__(self, graph: RegisteredGraph) -> None:
+        self._graph = graph
+        self.recorder: Recorder = Recorder(graph.torch_device)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._graph, name)
+
+    def constant(self, node: Node, torch_device: Any) -> Any:
+        return self._graph.constant(node, torch_device)
+
+    def state(self, node: Node) -> Any:
+        return self._graph.state(node)

@@ -1,0 +1,396 @@
+"""StepPlan: all that is decided once for a request (feeds, fetches, targets): passes, schedule, strands, code."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from headrace.core import errors
+from headrace.core.source import user_source
+from headrace.graph.operation import Operation, Tensor
+from headrace.passes.pipeline import (
+    Context,
+    Options,
+    Stage,
+    fold_specialised,
+    make_placed_graph,
+    rewrite_placed,
+    run_stage,
+)
+from headrace.passes.region import Region
+from headrace.passes.specialise import may_wait, telling, varying
+from headrace.passes.step_graph import Node, StepGraph, Value
+from headrace.passes.strand import Strand
+from headrace.passes.written import saves, written
+from headrace.resources.step import Step, Steps
+from headrace.resources.variable import Variable
+from headrace.runtime.code.codegen import Binder, Program, choose_arrays, generate, generate_begin
+from headrace.runtime.code.dump import dump
+from headrace.runtime.compiler.compile import Call, CompileRegion
+from headrace.runtime.compiler.dynamic import compile_dynamic
+from headrace.runtime.compiler.regions import compile_regions
+from headrace.runtime.drive.flow import Flow
+from headrace.runtime.drive.framed import FramedPlan, make_framed, needs_frames
+from headrace.runtime.host.device import deterministic
+from headrace.runtime.host.gate import Gate
+from headrace.runtime.host.pool import Pool
+from headrace.runtime.host.recorder import Recorder
+from headrace.runtime.host.registered import RegisteredGraph
+from headrace.runtime.host.threads import ThreadChoice
+from headrace.runtime.host.writers import Variables
+from headrace.runtime.planning.fed_shapes import FedShapes
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a step is asked for: what is fed, what is fetched, what must run."""
+
+    feeds: tuple[Tensor, ...]
+    fetches: tuple[Tensor, ...]
+    targets: tuple[Operation, ...]
+    async_feeds: bool = False
+
+    @property
+    def devices(self) -> Collection[str]:
+        """None beside those of its own nodes."""
+        return ()
+
+    def graph(self, options: Options) -> StepGraph:
+        """The step graph, each time a new one."""
+        return rewrite_placed(self.placed(options), options)
+
+    def placed(self, options: Options) -> StepGraph:
+        """The step graph as it can be cut between devices, each time a new one."""
+        graph = make_placed_graph(self.feeds, self.fetches, self.targets, options)
+        _refuse_unfed(graph)
+        return graph
+
+
+class Partitions(Protocol):
+    """The partitions of a step, registered with their workers."""
+
+    def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]: ...
+
+
+class Blueprint(Protocol):
+    """What plans of a step are made from, each time from a new graph: a request, or a partition that a worker keeps."""
+
+    @property
+    def async_feeds(self) -> bool: ...
+
+    @property
+    def devices(self) -> Collection[str]:
+        """The devices of this worker that the step uses at the same time; those of the graph's own nodes may be left out."""
+
+    def graph(self, options: Options) -> StepGraph: ...
+
+
+class PlacedStrand:
+    """A strand of a step, and on which torch devices the values that cross strands are, by their names."""
+
+    def __init__(self, index: int, names: Sequence[str], placed: dict[str, Any], outputs: Sequence[str]) -> None:
+        self.index = index
+        self._names = names
+        self._outputs = outputs
+        self._placed = placed
+
+    def places(self, feeds: Sequence[Value]) -> dict[Value, Any]:
+        """Where the strand's feeds are."""
+        names = zip(feeds, self._names, strict=True)
+        return {v: self._placed[name] for v, name in names if name in self._placed}
+
+    def place(self, fetches: Sequence[Value], places: dict[Value, Any]) -> None:
+        """Notes where the strand's results are."""
+        for value, name in zip(fetches, self._outputs, strict=True):
+            if value in places:
+                self._placed[name] = places[value]
+
+
+@dataclass(slots=True)
+class Part:
+    """One strand of a step in which nodes wait."""
+
+    strand: Strand
+    program: Program  # of a node that waits
+    node: Node  # the node that waits, or the first one
+    plan: StepPlan | None = None  # of a strand that computes: how it runs, with threads and tiers of its own
+    fed: bool = False  # stands for a feed that comes later (partial runs)
+
+
+@dataclass(slots=True)
+class TracedPlan:
+    """A step's plan with code that notes when each node runs.  One step at a time may use it."""
+
+    plan: StepPlan
+    recorder: Recorder | None  # None where the partitions of the plan have recorders of their own
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(slots=True)
+class StepPlan:
+    """A step ready to run.  ``borrowed[i]``: fetch i may share memory with state, a feed or a constant, so copy it."""
+
+    request: Blueprint
+    graph: StepGraph
+    programs: list[Program]
+    feeds: list[Value]
+    fetches: list[Value]
+    borrowed: list[bool]
+    generation: int
+    threads: ThreadChoice
+    steps: Steps  # where a step that may wait or loop is listed while it runs
+    pool: Pool  # for nodes that block
+    strand: PlacedStrand | None = None  # which strand of the request's step this is; None: all of it
+    regions: int = 0
+    tier: Any = field(default=None)
+    gate: Gate | None = None  # where threads wait for others that compute for the session
+    fed_shapes: FedShapes | None = None  # plans for feeds of certain shapes, where this one leaves them open
+    parts: list[Part] = field(default_factory=list)  # set where nodes wait
+    flow: Flow | None = None  # of the parts
+    framed: FramedPlan | None = None  # set instead where the step uses primitives of control flow
+    partitions: Partitions | None = None  # set instead where the step is over several devices or tasks
+    traced: TracedPlan | None = None  # made when a trace is first asked for
+    writers: Any = None  # the worker's `Writers`, if the step writes variables or saves them
+    writes: Variables = frozenset()  # the variables that it may write
+    running: list[None] = field(default_factory=list)  # of a plan that writes: one for each step that runs
+    saves: Variables | None = None  # the variables that it saves; None if it saves nothing
+    saves_elsewhere: tuple[str, ...] = ()  # the names of those on other tasks
+    plain: bool = field(init=False)  # whether the step can neither wait nor loop
+    waits: bool = field(init=False)  # whether nodes may wait
+    uses: dict[Value, int] = field(init=False)  # of values that cross parts: how many take each, fetches included
+
+    def __post_init__(self) -> None:
+        self.uses = dict(
+            Counter([v for part in self.parts for v in part.strand.inputs] + self.fetches * bool(self.parts))
+        )
+        self.plain = self.single and not self.programs[0].bodies
+        inside = self.framed is not None and self.framed.waits
+        self.waits = bool(self.parts) or inside or self.partitions is not None
+
+    @property
+    def single(self) -> bool:
+        """Whether one program is the whole step."""
+        return not self.parts and self.framed is None and self.partitions is None
+
+
+def make_plan(
+    request: Blueprint, worker: RegisteredGraph, options: Options, shapes: Sequence[Sequence[int]] | None = None,
+    strand: PlacedStrand | None = None, graph: StepGraph | None = None,
+) -> StepPlan:  # fmt: skip
+    """The interpreted plan: generated Python over kernels.  With ``shapes`` it is for feeds of these shapes only.
+
+    With ``strand`` it is a plan of that strand of the step.  ``graph``: the blueprint's, where there is one already.
+    """
+    context = Context(options)
+    if shapes is not None:
+        graph = fold_specialised(_specialised(request, shapes, options, strand), context)
+        graph = run_stage(Stage.FUSE, graph, context)
+        return _single(request, graph, worker, options, strand=strand)
+    graph = request.graph(options) if graph is None else graph
+    waits = request.async_feeds or any(map(may_wait, graph.nodes))
+    if not waits:
+        graph = run_stage(Stage.FUSE, graph, context)
+    graph = run_stage(Stage.LOWER, graph, context)
+    if needs_frames(graph):
+        return _framed(request, graph, worker)
+    if waits:
+        return _in_parts(request, graph, worker, options)
+    return _single(request, graph, worker, options)
+
+
+class Effects(NamedTuple):
+    """What a step does to the variables of a worker: which it may write, which it saves; None if it saves nothing."""
+
+    writes: Variables
+    saves: Variables | None
+    saves_elsewhere: tuple[str, ...] = ()  # the names of variables on other tasks that it saves
+
+
+def effects_of(graph: StepGraph, worker: RegisteredGraph) -> Effects:
+    """The effects of a step on the variables of this worker; those on other tasks do not count."""
+    if not saves(graph):
+        return Effects(_variables(written(graph), worker), None)
+    handles = [n for n in graph.nodes if n.op_def.traits.handle]
+    mine = _variables(handles, worker)
+    elsewhere = [n.name for n in handles if n.device and not n.device.startswith(worker.worker.task)]
+    return Effects(_variables(written(graph), worker), mine, tuple(sorted(elsewhere)))
+
+
+def note_effects(plan: StepPlan, effects: Effects, worker: RegisteredGraph) -> None:
+    """Says in a plan for a whole request which variables it writes, and which it saves."""
+    plan.writes, plan.saves, plan.saves_elsewhere = effects
+    if plan.writes or plan.saves is not None:
+        plan.writers = worker.writers
+    if plan.writes:
+        worker.writers.add(plan, worker.owner)
+
+
+def _variables(handles: Iterable[Node], worker: RegisteredGraph) -> Variables:
+    mine = [handle for handle in handles if handle.device.startswith(worker.worker.task)]
+    return frozenset(state for handle in mine if isinstance(state := worker.state(handle), Variable))
+
+
+def _framed(request: Blueprint, graph: StepGraph, worker: RegisteredGraph) -> StepPlan:
+    """A step with primitives of control flow."""
+    framed = make_framed(graph, worker, worker.gate)
+    return StepPlan(
+        request, graph, [], graph.feeds, graph.fetches, [True] * len(graph.fetches),
+        worker.resources.generation, ThreadChoice(1), worker.steps, worker.pool, framed=framed,
+    )  # fmt: skip
+
+
+def make_compiled_plan(
+    request: Blueprint, shapes: Sequence[Sequence[int]], worker: RegisteredGraph, options: Options, compile_one: CompileRegion,
+    strand: PlacedStrand | None = None,
+) -> StepPlan:  # fmt: skip
+    """A plan of the step for these feed shapes with compiled regions.  One that fails to compile stays interpreted."""
+    graph = _specialised(request, shapes, options, strand)
+    regions = compile_regions(graph, worker, options, compile_one, compile_one)
+    return _single(request, graph, worker, options, regions, strand)
+
+
+def make_dynamic_plan(
+    request: Blueprint, seen: Sequence[Sequence[Sequence[int]]], worker: RegisteredGraph, options: Options,
+    compile_body: CompileRegion, strand: PlacedStrand | None = None,
+) -> StepPlan:  # fmt: skip
+    """A plan of the step for feeds of many shapes, of which some were ``seen``: sizes that differ between them stay open."""
+    example = telling(seen)
+    hints = {
+        (node.name, value.value_index): value.shape.tuple or ()
+        for node in _specialised(request, example, options, strand).nodes
+        for value in node.outputs
+        if value.shape.is_fully_defined()
+    }
+
+    def compile_one(region: Region, binder: Binder) -> Call:
+        return compile_dynamic(region, binder, hints)
+
+    graph = _specialised(request, varying(seen), options, strand)
+    regions = compile_regions(graph, worker, options, compile_one, compile_body, dynamic=True)
+    return _single(request, graph, worker, options, regions, strand)
+
+
+def _specialised(
+    request: Blueprint, shapes: Sequence[Sequence[int | None]], options: Options, strand: PlacedStrand | None
+) -> StepGraph:
+    graph = request.graph(options)
+    if strand is not None:
+        graph = _strands(request, graph, options)[strand.index].graph()
+    return run_stage(Stage.SPECIALISE, graph, Context(options, shapes=shapes))
+
+
+def _strands(request: Blueprint, graph: StepGraph, options: Options) -> list[Strand]:
+    """The strands of a step.  The same request has the same strands each time."""
+    fed = {v.op for v in graph.feeds} if request.async_feeds else set()
+    context = Context(options, is_async=lambda node: node in fed or may_wait(node))
+    run_stage(Stage.CUT, graph, context)
+    return context.strands
+
+
+def _single(
+    request: Blueprint, graph: StepGraph, worker: RegisteredGraph, options: Options, regions: int = 0,
+    strand: PlacedStrand | None = None,
+) -> StepPlan:  # fmt: skip
+    """The plan of a step, or of a strand of one, in which nothing waits."""
+    graph = run_stage(Stage.ORDER, graph, Context(options))
+    fed = {v.op for v in graph.feeds}
+    nodes = [n for n in graph.nodes if n not in fed]
+    number = next(_numbers)
+    index = 0 if strand is None else strand.index
+    title = f"step {number} strand {index}"
+    if strand is None:
+        program = generate(nodes, graph.feeds, graph.fetches, worker, title, arrays=choose_arrays(nodes, (), worker))
+    else:
+        places = strand.places(graph.feeds)
+        small = choose_arrays(nodes, graph.fetches, worker)
+        program = generate(nodes, graph.feeds, graph.fetches, worker, title, places, arrays=small)
+        strand.place(graph.fetches, places)
+    dump(f"step_{number}.plan.txt", lambda: graph.to_text() + "\n")
+    dump(f"step_{number}.strand_{index}.py", lambda: program.source)
+    return StepPlan(
+        request, graph, [program], graph.feeds, graph.fetches, borrowed_fetches(graph), worker.resources.generation,
+        _thread_choice(request, graph, worker), worker.steps, worker.pool, strand, regions,
+        gate=worker.gate,
+    )  # fmt: skip
+
+
+def _thread_choice(request: Blueprint, graph: StepGraph, worker: RegisteredGraph) -> ThreadChoice:
+    """One program runs the nodes of its devices in turn, so it may use the threads of all of them."""
+    computing = {n.device for n in graph.nodes if not (n.op_def.traits.feed or n.op_def.traits.constant)}
+    limit = worker.worker.thread_limit(computing, request.devices)
+    return ThreadChoice(limit, deterministic(), worker.worker.cores)
+
+
+def _in_parts(request: Blueprint, graph: StepGraph, worker: RegisteredGraph, options: Options) -> StepPlan:
+    """The plan of a step in which nodes wait: a part for each strand."""
+    borrowed = borrowed_fetches(graph)
+    strands = _strands(request, graph, options)
+    fed = {v.op for v in graph.feeds}
+    placed: dict[str, Any] = {}
+    parts = []
+    for strand in strands:
+        names, outputs = [v.name for v in strand.inputs], [v.name for v in strand.outputs]
+        here = PlacedStrand(strand.index, names, placed, outputs)
+        if not strand.waits:
+            inner = run_stage(Stage.FUSE, strand.graph(), Context(options))
+            plan = _single(request, inner, worker, options, strand=here)
+            parts.append(Part(strand, plan.programs[0], strand.nodes[0], plan))
+        else:
+            parts.append(_waiting_part(strand, strand.nodes[-1], strand.nodes[-1] in fed, here, worker))
+    return StepPlan(
+        request, graph, [p.program for p in parts], graph.feeds, graph.fetches, borrowed, worker.resources.generation,
+        ThreadChoice(1), worker.steps, worker.pool, parts=parts, flow=Flow.of([s.after for s in strands]),
+    )  # fmt: skip
+
+
+def _waiting_part(strand: Strand, node: Node, fed: bool, here: PlacedStrand, worker: RegisteredGraph) -> Part:
+    """The part of one node that waits."""
+    if fed:
+        return Part(strand, Program(lambda: None, "", {}, {}), node, fed=True)
+    graph = strand.graph()
+    inside = {v.op for v in graph.feeds}
+    nodes = [n for n in graph.nodes if n not in inside]
+    places = here.places(graph.feeds)
+    write = generate_begin if node.op_def.traits.asynchronous else generate
+    program = write(nodes, graph.feeds, graph.fetches, worker, node.name, places)
+    return Part(strand, program, node)
+
+
+_C_NAMES = {"float16": "half", "float32": "float", "float64": "double"}  # TensorFlow's errors have these
+
+
+def _refuse_unfed(graph: StepGraph) -> None:
+    fed = {v.op for v in graph.feeds}
+    for node in graph.nodes:
+        if node.op_def.traits.feed and node not in fed:
+            dtype = _C_NAMES.get(node.attrs["dtype"].name, node.attrs["dtype"].name)
+            dims = node.outputs[0].shape.tuple
+            shape = f" and shape [{','.join('?' if d is None else str(d) for d in dims)}]" if dims else ""
+            raise errors.InvalidArgumentError(
+                None, node.origin,
+                f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype}{shape}: it was made "
+                f"at {node.source} and the fetches of this run depend on it. Add it to feed_dict. (run at {user_source(2)})",
+            )  # fmt: skip
+
+
+def borrowed_fetches(graph: StepGraph) -> list[bool]:
+    """Whether each fetch may share memory that the caller must not get: of a variable, a feed, a constant, or another fetch."""
+    shared: set[Value] = set()
+    for node in graph.nodes:
+        traits = node.op_def.traits
+        if traits.constant or traits.reads_buffer or traits.compiled or traits.feed or traits.host_output:
+            shared.update(node.outputs)
+        elif traits.view and any(v in shared for v in node.inputs):
+            shared.update(node.outputs)
+    borrowed = []
+    seen: set[Value] = set()
+    for value in graph.fetches:
+        borrowed.append(value in shared or value in seen or value.op.op_def.traits.view)
+        seen.add(value)
+    return borrowed

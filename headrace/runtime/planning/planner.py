@@ -1,0 +1,92 @@
+"""Planner: makes the plans of one registered graph, with their tiers.  All that follows the global passes is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from headrace.core.config import ConfigProto
+from headrace.core.process import no_collection
+from headrace.passes.pipeline import Options, passes_off
+from headrace.passes.step_graph import StepGraph
+from headrace.passes.whole_graph import WholeGraph
+from headrace.runtime.compiler.background import compile_in_background
+from headrace.runtime.compiler.kept import compile_or_load
+from headrace.runtime.host.device import deterministic, waiting
+from headrace.runtime.host.registered import RegisteredGraph
+from headrace.runtime.planning.fed_shapes import RUNS, FedShapes, has_shapes, may_gain
+from headrace.runtime.planning.plan import Blueprint, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
+from headrace.runtime.planning.tier import Tier, compile_mode
+
+
+class Planner:
+    """Thread-safe."""
+
+    def __init__(self, registered: RegisteredGraph, config: ConfigProto, devices: Sequence[str] | None = None) -> None:
+        """``devices``: those that nodes may be on; by default the worker's."""
+        self.registered = registered
+        self.config = config
+        self.devices = devices if devices is not None else registered.worker.device_names
+        self.compile_mode = compile_mode(config)
+        # A step that waits for its code gains nothing from another process.
+        self._compile_region = compile_or_load if self.compile_mode == "always" else compile_in_background
+        self.lower = config.control_flow == "lowered"  # run loops and conditionals as primitives of control flow
+        self.after_each_pass: Callable[[str, StepGraph], None] | None = None
+        self.whole: WholeGraph | None = None  # of a session: the client's graph, which decides where state is
+
+    def options(self) -> Options:
+        worker = self.registered.worker
+        level = self.config.graph_options.optimizer_options.opt_level
+        return Options(
+            devices=self.devices,
+            evaluate=worker.evaluate,
+            has_kernel=worker.has_kernel,
+            simplify=level >= 0,
+            rewrite=level >= 0 and not deterministic(),
+            soft_placement=self.config.allow_soft_placement,
+            lower=self.lower,
+            off=passes_off(),
+            after_each=self.after_each_pass,
+            whole=self.whole,
+        )
+
+    def plan(self, blueprint: Blueprint, graph: StepGraph | None = None) -> StepPlan:
+        """The plan, equipped with tiers.  ``graph``: the blueprint's, where there is one already."""
+        with no_collection():
+            plan = make_plan(blueprint, self.registered, self.options(), graph=graph)
+        if not blueprint.async_feeds:
+            for one in [part.plan for part in plan.parts if part.plan is not None] or [plan]:
+                self._equip(one)
+        return plan
+
+    def _equip(self, plan: StepPlan) -> None:
+        """Gives a plan its tiers, and plans for feeds of certain shapes."""
+        if not plan.single or (plan.strand is not None and not has_shapes(plan.feeds)):
+            return
+        if self.compile_mode != "off":
+            here = self.registered.worker.device_names  # a plan may name devices of other tasks
+            names = {n.device for n in plan.graph.nodes if n.device in here}
+            finish = waiting([self.registered.torch_device(name) for name in names])
+            plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many, finish)
+        if self.registered.arrays and may_gain(plan):
+            # A job that resumes must run the same code from its first step on as the one that it goes on with.
+            runs = 1 if deterministic() else RUNS
+            plan.fed_shapes = FedShapes(plan, partial(self._plan_for, plan), runs)
+
+    def _plan_for(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
+        with no_collection():
+            return make_plan(plan.request, self.registered, self.options(), shapes, plan.strand)
+
+    def _compile(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
+        return make_compiled_plan(
+            plan.request, shapes, self.registered, self._compiler_options(), self._compile_region, plan.strand
+        )
+
+    def _compile_many(self, plan: StepPlan, seen: Sequence[Sequence[Sequence[int]]]) -> StepPlan:
+        return make_dynamic_plan(
+            plan.request, seen, self.registered, self._compiler_options(), self._compile_region, plan.strand
+        )
+
+    def _compiler_options(self) -> Options:
+        return replace(self.options(), interpreted=False)

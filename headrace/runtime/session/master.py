@@ -1,0 +1,259 @@
+"""The master of a session: plans steps, caches the plans, runs them on workers.  A local session is a cluster of one.
+
+It owns the client's graph and the passes over the whole step, down to its partitions.  What follows is the workers'.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from headrace.core.config import ConfigProto, RunMetadata
+from headrace.core.errors import OpError, UnimplementedError
+from headrace.core.process import no_collection
+from headrace.core.source import at
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation, Tensor
+from headrace.passes.choose_device import Chooser
+from headrace.passes.partition.cut import Cutting
+from headrace.passes.partition.partition import destinations, partition, partition_names
+from headrace.passes.pipeline import rewrite_placed
+from headrace.passes.portable import origins_of, to_portable
+from headrace.passes.step_graph import StepGraph
+from headrace.passes.whole_graph import WholeGraph
+from headrace.runtime.host.device import part_of, task_of, visible_devices
+from headrace.runtime.host.placement_log import PlacementLog
+from headrace.runtime.host.registered import RegisteredGraph, TracedGraph
+from headrace.runtime.host.threads import ThreadChoice
+from headrace.runtime.host.worker import LocalWorker
+from headrace.runtime.planning.plan import (
+    Effects,
+    Request,
+    StepPlan,
+    TracedPlan,
+    borrowed_fetches,
+    effects_of,
+    make_plan,
+    note_effects,
+)
+from headrace.runtime.planning.planner import Planner
+from headrace.runtime.session.executor import Entry, PartialRun, entry
+from headrace.runtime.session.partition_graph import partition_graph
+from headrace.runtime.session.partition_worker import PartitionWorker, Runs, Send, Task
+from headrace.runtime.session.partitioned import Member, PartitionedStep
+from headrace.runtime.session.step_stats import cost_graph, step_stats
+
+
+class Cluster(Protocol):
+    """The tasks beside this process's own, as one session sees them."""
+
+    tasks: Sequence[Task]
+
+    @property
+    def includes_own(self) -> bool:
+        """Whether this process is a task itself; otherwise nothing runs here."""
+
+    def send_to(self, task: str) -> Send:
+        """What sends to a task from here."""
+
+    def on_lost(self, lose: Callable[[str, OpError], None]) -> None:
+        """Calls ``lose(task, error)`` when nothing passes between this process and a task any more."""
+
+    def close(self) -> None:
+        """Says goodbye to all tasks."""
+
+
+class Master:
+    """Thread-safe: several threads may plan and run steps at the same time."""
+
+    def __init__(
+        self, graph: Graph, config: ConfigProto, worker: LocalWorker | None = None, cluster: Cluster | None = None
+    ) -> None:
+        """``worker``: one that other sessions use too; None: one of its own.  ``cluster``: the tasks in other processes."""
+        self.graph = graph
+        self.config = config
+        self._owns_worker = worker is None
+        self._cluster = cluster
+        self.worker = worker or LocalWorker(config)
+        others = [] if cluster is None else list(cluster.tasks)
+        mine = self.worker.devices if cluster is None or cluster.includes_own else []
+        everywhere = [*mine, *(d for task in others for d in task.devices)]
+        self.devices = visible_devices(everywhere, config.device_filters)
+        timeout = config.operation_timeout_in_ms / 1000
+        self.registered = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
+        self.planner = Planner(self.registered, config, [d.name for d in self.devices])
+        self.planner.whole = self._whole()
+        self.after_each_pass = PlacementLog() if config.log_device_placement else None
+        self.part_of = part_of(self.devices, config.partition)
+        self.cutting = Cutting(config.gather_transfers, lossy=config.lossy_transfers, late=config.late_transfers)
+        parts = {self.part_of(d.name) for d in self.devices}
+        self._one_partition = len(parts) == 1 and task_of(next(iter(parts))) == self.worker.task
+        self._local = PartitionWorker(self.planner, None if cluster is None else cluster.send_to)
+        if cluster is not None:
+            cluster.on_lost(self._local.lose)
+        self._tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
+        self._plans: dict[tuple[Request, int], StepPlan] = {}
+        self._lock = threading.Lock()
+
+    def _whole(self) -> WholeGraph:
+        """What decides where state is.  Sessions on servers find each other's state: they share where that is."""
+        names = tuple(d.name for d in self.devices)
+        chooser = Chooser(names, self.worker.has_kernel, self.config.allow_soft_placement)
+        shared = not self._owns_worker or self._cluster is not None
+        kept = self.graph._state_homes.setdefault(names, {}) if shared else {}
+        return WholeGraph(self.graph, chooser, self.config.graph_options.place_pruned_graph, kept)
+
+    @property
+    def after_each_pass(self) -> Callable[[str, StepGraph], None] | None:
+        """Called with the name of each pass and the graph after it."""
+        return self.planner.after_each_pass
+
+    @after_each_pass.setter
+    def after_each_pass(self, observe: Callable[[str, StepGraph], None] | None) -> None:
+        self.planner.after_each_pass = observe
+
+    def plan(
+        self,
+        feeds: Sequence[Tensor],
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        async_feeds: bool = False,
+    ) -> StepPlan:
+        """The cached plan for this request; made anew when an existing node of the graph was changed."""
+        request = Request(tuple(feeds), tuple(fetches), tuple(targets), async_feeds)
+        key = (request, self.graph._mutations)
+        plan = self._plans.get(key)
+        if plan is None or plan.generation != self.registered.resources.generation:
+            generation = self.registered.resources.generation  # a reset from now on makes the plan old
+            plan = self._make(request)
+            plan.generation = generation
+            with self._lock:
+                self._plans[key] = plan
+        return plan
+
+    def _make(self, request: Request) -> StepPlan:
+        if request.async_feeds and self._cluster is not None:
+            self._check_partial(request)
+        if self._one_partition or request.async_feeds:
+            plan = self.planner.plan(request)
+            note_effects(plan, effects_of(plan.graph, self.registered), self.registered)
+            return plan
+        options = self.planner.options()
+        with no_collection():
+            graph = request.placed(options)
+            effects = effects_of(graph, self.registered)
+            names = partition_names(graph, self.part_of)
+            if not names or (len(names) == 1 and task_of(names[0]) == self.worker.task):
+                plan = self.planner.plan(request, rewrite_placed(graph, options))
+            else:
+                plan = self._cut(request, graph)
+            note_effects(plan, effects, self.registered)
+            return plan
+
+    def _check_partial(self, request: Request) -> None:
+        """Raises if a run in several calls needs another task."""
+        names = partition_names(request.placed(self.planner.options()), self.part_of)
+        others = sorted({task_of(name) for name in names} - {self.worker.task})
+        if others:
+            raise UnimplementedError(
+                None, None,
+                f"partial_run stays within the client's task, {self.worker.task}, but what is asked for needs "
+                f"{', '.join(others)}: use run {at()}",
+            )  # fmt: skip
+
+    def _cut(self, request: Request, graph: StepGraph) -> StepPlan:
+        """The plan of a step over several partitions, which are registered here."""
+        borrowed = borrowed_fetches(graph)
+        feeds, fetches = list(graph.feeds), list(graph.fetches)
+        origins = origins_of(graph)
+        parts = partition(graph, self.part_of, self.cutting)
+        tasks = {one.name: task_of(one.name) for one in parts}
+        sends = {one.name: destinations(one.graph) for one in parts}
+        members = []
+        for one in parts:
+            mine = tasks[one.name]
+            runs = self._tasks[mine]
+            routes = {name: task for name, task in tasks.items() if task == mine or name in sends[one.name]}
+            sources = [task for name, task in tasks.items() if one.name in sends[name]]
+            handle = runs.register(to_portable(one.graph), origins, routes, sources)
+            members.append(Member(one.name, runs, handle, tuple(one.feeds), tuple(one.fetches)))
+        return StepPlan(
+            request, graph, [], feeds, fetches, borrowed, self.registered.resources.generation, ThreadChoice(1),
+            self.registered.steps, self.registered.pool, partitions=PartitionedStep(members, len(fetches)),
+        )  # fmt: skip
+
+    def torch_device(self, name: str) -> Any:
+        """The torch device that results of a device are on; those of another task come to the host."""
+        mine = not name or task_of(name) == self.worker.task
+        return self.worker.torch_device(name if mine else "")
+
+    def entry(self, plan: StepPlan) -> Entry:
+        """What runs a step of the plan.  A server counts its steps; partitions count their own."""
+        run = entry(plan)
+        if self._owns_worker or plan.partitions is not None:
+            return run
+        note = self.worker.note_step
+
+        def run_counted(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
+            try:
+                return run(plan, feeds)
+            finally:
+                note()
+
+        return run_counted
+
+    def run(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        return entry(plan)(plan, feeds)
+
+    def run_traced(self, plan: StepPlan, feeds: Sequence[Any], metadata: RunMetadata) -> tuple[Any, ...]:
+        """Runs a step, interpreted, and says in ``metadata`` when each node ran."""
+        with self._lock:
+            if plan.traced is None:
+                plan.traced = self._make_traced(plan)
+            traced = plan.traced
+        host = self.worker.device("").name
+        with traced.lock:
+            recorder = traced.recorder
+            if recorder is None:
+                results = entry(plan)(traced.plan, feeds)
+                assert isinstance(traced.plan.partitions, PartitionedStep)
+                metadata.step_stats = traced.plan.partitions.statistics()
+                return results
+            recorder.start()
+            results = entry(plan)(traced.plan, feeds)
+            metadata.step_stats = step_stats(recorder, host)
+            if self.config.graph_options.build_cost_model > 0:
+                metadata.cost_graph = cost_graph(traced.plan, recorder, host)
+            return results
+
+    def _make_traced(self, plan: StepPlan) -> TracedPlan:
+        """The plan whose steps are traced: one for all devices of this process, or by partitions if other tasks have some."""
+        if isinstance(plan.partitions, PartitionedStep) and not plan.partitions.is_local:
+            return TracedPlan(replace(plan, partitions=plan.partitions.traced()), None)
+        binder = TracedGraph(self.registered)
+        traced_plan = make_plan(plan.request, binder, self.planner.options())
+        note_effects(traced_plan, Effects(plan.writes, plan.saves, plan.saves_elsewhere), self.registered)
+        return TracedPlan(traced_plan, binder.recorder)
+
+    def partition_graphs(self, plan: StepPlan) -> list[Any]:
+        """What the plan runs in this process, as GraphDefs: one for each partition."""
+        if not isinstance(plan.partitions, PartitionedStep):
+            return [partition_graph(plan, self.worker.device("").name)]
+        return [
+            partition_graph(member.worker.plan(member.handle), member.name)
+            for member in plan.partitions.members
+            if isinstance(member.worker, PartitionWorker)
+        ]
+
+    def partial_run(self, plan: StepPlan) -> PartialRun:
+        return PartialRun(plan)
+
+    def close(self) -> None:
+        self.registered.close()
+        if self._cluster is not None:
+            self._cluster.close()
+        self._plans.clear()
+        if self._owns_worker:
+            self.worker.close()

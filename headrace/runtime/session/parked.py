@@ -1,0 +1,146 @@
+"""ParkedRun: a step in parts that holds no thread while it waits for long.  Another thread of the pool goes on with it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from math import inf
+from queue import SimpleQueue
+from time import monotonic
+from typing import Any, Final
+
+from headrace.resources.interrupt import Shield
+from headrace.resources.saving import carried
+from headrace.resources.step import Event, Step
+from headrace.resources.waiting import Done
+from headrace.runtime.planning.plan import StepPlan
+from headrace.runtime.session.executor import StepRun
+
+SOON: Final = 0.05  # seconds that a thread waits itself: what comes soon needs no other one
+IDLE_SECONDS: Final = 1.0  # after which the clock's thread ends if nothing is parked
+
+
+_put: Final = SimpleQueue.put
+
+
+class _Mailbox(SimpleQueue[Event]):
+    """The events of a run; one that comes while the run is parked lets it go on."""
+
+    def __init__(self) -> None:
+        self._parked: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+
+    def put(self, item: Event, block: bool = True, timeout: float | None = None) -> None:
+        _put(self, item)
+        if self._parked is not None:  # looked at after putting, as `park` looks for events after it has parked
+            self.wake()
+
+    def park(self, go_on: Callable[[], None]) -> bool:
+        """Calls ``go_on`` when an event has come; False if one has come already."""
+        self._parked = go_on
+        return self.empty() or self._take() is None
+
+    def wake(self) -> None:
+        go_on = self._take()
+        if go_on is not None:
+            go_on()
+
+    def _take(self) -> Callable[[], None] | None:
+        """What goes on, for one who asks."""
+        with self._lock:
+            go_on, self._parked = self._parked, None
+        return go_on
+
+
+class ParkedRun:
+    """Used by one thread at a time."""
+
+    def __init__(self, plan: StepPlan, step: Step, done: Done) -> None:
+        """``done`` is told the fetches or the error, on a thread of the plan's pool."""
+        self._pool = plan.pool
+        self._step = step
+        self._done = done
+        self._since = monotonic()
+        self.mailbox = _Mailbox()
+        self._run = StepRun(plan, step, Shield(), events=self.mailbox)
+        self._go_on = carried(self.go_on)
+
+    def start(self, feeds: Sequence[Any]) -> None:
+        """Begins on this thread."""
+        self.go_on(lambda: self._run.begin(feeds))
+
+    def go_on(self, first: Callable[[], None] | None = None) -> None:
+        """Runs until there is nothing to do for a while, or nothing at all."""
+        run = self._run
+        try:
+            with self._step.entered():
+                if first is not None:
+                    first()
+                while run.waits:
+                    if run.settle(SOON, self._since):
+                        self._since = monotonic()
+                    elif self._park():
+                        return
+                results = run.results()
+        except BaseException as e:  # noqa: BLE001 - who waits for the step raises it
+            run.values.clear()  # a lock among them must not live as long as the traceback
+            run.waits.close(e)
+            self._done(None, e)
+        else:
+            run.waits.close(None)
+            self._done(results, None)
+
+    def _park(self) -> bool:
+        """Lets the thread go, unless something has come."""
+        _clock.add(self.mailbox, self._step.due(self._since))
+        return self.mailbox.park(self._resume)
+
+    def _resume(self) -> None:
+        _clock.remove(self.mailbox)
+        try:
+            self._pool.submit(self._go_on)
+        except RuntimeError:  # the worker is closed, and its steps are
+            self.go_on()
+
+
+class _Clock:
+    """Wakes runs whose time is over, or that have something to report.  One thread, and none while nothing is parked."""
+
+    def __init__(self) -> None:
+        self._due: dict[_Mailbox, float] = {}
+        self._changed = threading.Condition()
+        self._runs = False
+        self._next = inf
+
+    def add(self, mailbox: _Mailbox, due: float) -> None:
+        with self._changed:
+            self._due[mailbox] = due
+            if not self._runs:
+                self._runs = True
+                threading.Thread(target=self._run, name="headrace-parked", daemon=True).start()
+            elif due < self._next:
+                self._changed.notify()
+
+    def remove(self, mailbox: _Mailbox) -> None:
+        with self._changed:
+            self._due.pop(mailbox, None)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._next = min(self._due.values(), default=inf)
+                wait = min(self._next - monotonic(), IDLE_SECONDS)
+                if wait > 0:
+                    self._changed.wait(wait)
+                if not self._due:
+                    self._runs = False
+                    return
+                now = monotonic()
+                late = [mailbox for mailbox, due in self._due.items() if due <= now]
+                for mailbox in late:
+                    del self._due[mailbox]
+            for mailbox in late:
+                mailbox.wake()
+
+
+_clock: Final = _Clock()

@@ -1,0 +1,272 @@
+"""PartitionWorker: runs the partitions of one session's graph on one worker.
+
+A partition is registered once, as data; the plans made of it read that data anew and never need the client's graph.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
+
+from headrace.core.errors import AbortedError, OpError
+from headrace.passes.pipeline import Options, rewrite_placed
+from headrace.passes.portable import Portable, from_portable
+from headrace.passes.step_graph import StepGraph
+from headrace.resources.rendezvous import Rendezvous
+from headrace.resources.saving import carried
+from headrace.resources.step import Step
+from headrace.resources.waiting import Done, Wait
+from headrace.runtime.host.device import Device
+from headrace.runtime.host.registered import TracedGraph
+from headrace.runtime.planning.plan import StepPlan, make_plan
+from headrace.runtime.planning.planner import Planner
+from headrace.runtime.session.executor import execute
+from headrace.runtime.session.parked import ParkedRun
+from headrace.runtime.session.step_stats import step_stats
+
+Send = Callable[[int, str, Sequence[Any]], None]  # (step, key, values)
+ABORTED_STEPS: Final = 1024  # of one session: partitions of these that come late do not begin
+
+
+class Runs(Protocol):
+    """What the master asks of a task, in this process or another."""
+
+    def register(
+        self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str]
+    ) -> int:
+        """Keeps a partition; returns the handle to run it by.
+
+        ``routes``: the task of each partition that it sends to, and of those on its own.  ``sources``: tasks that send to it.
+        """
+
+    def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
+        """Begins to run a partition in a step, and tells ``done`` its results or its error."""
+
+    def trace(self, handle: int) -> int:
+        """Keeps a partition once more, with code that notes when each node runs; returns the handle to run that by."""
+
+    def statistics(self, handle: int) -> Any:
+        """What a traced partition did in its last step, as StepStats."""
+
+    def abort(self, step: int, error: OpError) -> None:
+        """Ends the partitions of a step, and keeps out those that have not begun."""
+
+    def end(self, step: int) -> None:
+        """Forgets a step that is over everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of the cluster as the master sees it: how its name begins, its devices, and what runs partitions there."""
+
+    name: str
+    devices: Sequence[Device]
+    runs: Runs
+
+
+class PartitionBlueprint:
+    """A partition as a worker keeps it."""
+
+    async_feeds = False
+
+    def __init__(self, data: Portable, origins: Mapping[str, Any], devices: Collection[str]) -> None:
+        """``devices``: those of the worker that the step uses."""
+        self._data = data
+        self._origins = origins
+        self.devices = devices
+
+    def graph(self, options: Options) -> StepGraph:
+        """The partition's graph, each time a new one."""
+        return rewrite_placed(from_portable(self._data, self._origins), options)
+
+
+class StepPost:
+    """How one partition of one step sends and takes."""
+
+    __slots__ = ("_rendezvous", "_sends", "_step")
+
+    def __init__(self, step: int, rendezvous: Rendezvous, sends: Mapping[str, Send]) -> None:
+        """``sends``: what sends to each partition."""
+        self._step = step
+        self._rendezvous = rendezvous
+        self._sends = sends
+
+    def send(self, destination: str, key: str, values: Sequence[Any]) -> None:
+        self._sends[destination](self._step, key, values)
+
+    def recv(self, keys: Sequence[str], done: Done) -> Wait | None:
+        return self._rendezvous.recv(self._step, keys, done)
+
+
+class Registered(NamedTuple):
+    """A partition with its plan."""
+
+    blueprint: PartitionBlueprint
+    plan: StepPlan
+    sends: Mapping[str, Send]
+    tasks: frozenset[str]  # those that its steps involve
+    traced: TracedGraph | None = None  # what its plan is bound to if its steps are traced
+
+
+class PartitionWorker:
+    """Thread-safe."""
+
+    def __init__(self, planner: Planner, send_to: Callable[[str], Send] | None = None) -> None:
+        """``send_to(task)`` gives what sends to another task; None where there is none."""
+        self._planner = planner
+        self._graph = planner.registered
+        self._task = planner.registered.worker.task
+        self._rendezvous = planner.registered.worker.rendezvous
+        self._send_to = send_to
+        self._handles = itertools.count()
+        self._partitions: dict[int, Registered] = {}
+        self._running: dict[int, list[Step]] = {}  # by the master's number of the step
+        self._begun: dict[int, set[int]] = {}  # by step that is not ended: the partitions it has begun here
+        self._aborted: dict[int, OpError] = {}
+        self._broken: dict[int, OpError] = {}  # by handle: why its steps cannot run any more
+        self._lock = threading.Lock()
+
+    def register(
+        self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str]
+    ) -> int:
+        mine = [partition for partition, task in routes.items() if task == self._task]
+        blueprint = PartitionBlueprint(data, origins, mine)  # a partition has the name of its device
+        sends = {partition: self._sender(task) for partition, task in routes.items()}
+        handle = next(self._handles)
+        tasks = frozenset((*routes.values(), *sources))
+        self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends, tasks)
+        return handle
+
+    def trace(self, handle: int) -> int:
+        traced, new = TracedGraph(self._graph), next(self._handles)
+        partition = self._partitions[handle]
+        self._partitions[new] = partition._replace(plan=self._make(partition.blueprint, traced), traced=traced)
+        return new
+
+    def statistics(self, handle: int) -> Any:
+        traced = self._partitions[handle].traced
+        assert traced is not None
+        return step_stats(traced.recorder, self._graph.worker.device("").name)
+
+    def _make(self, blueprint: PartitionBlueprint, traced: TracedGraph | None = None) -> StepPlan:
+        generation = self._graph.resources.generation  # a reset from now on makes the plan old
+        if traced is None:
+            plan = self._planner.plan(blueprint)
+        else:
+            plan = make_plan(blueprint, traced, self._planner.options())
+        plan.generation = generation
+        return plan
+
+    def _sender(self, task: str) -> Send:
+        if task == self._task or self._send_to is None:
+            return self._rendezvous.send
+        return self._send_to(task)
+
+    def plan(self, handle: int) -> StepPlan:
+        """The plan of a partition; made anew after a reset of containers."""
+        partition = self._partitions[handle]
+        if partition.plan.generation != self._graph.resources.generation:
+            partition = partition._replace(plan=self._make(partition.blueprint, partition.traced))
+            self._partitions[handle] = partition
+        return partition.plan
+
+    def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
+        self._graph.pool.submit(carried(partial(self._run, handle, step, feeds, done, until, False)))
+
+    def run_here(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
+        """Runs a partition to its end on this thread."""
+        self._run(handle, step, feeds, done, until, True)
+
+    def _run(
+        self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None, to_the_end: bool
+    ) -> None:
+        """Runs a partition; unless ``to_the_end``, only as far as it gets before it waits for long."""
+        try:
+            mine = self._graph.steps.start(until)
+        except BaseException as e:  # noqa: BLE001 - the thread that waits for the step raises it
+            done(None, e)
+            return
+
+        def over(results: Any, error: BaseException | None) -> None:
+            self._graph.steps.finish(mine)
+            self._leave(step, mine)
+            done(results, error)
+
+        try:
+            partition = self._partitions[handle]
+            mine.post = StepPost(step, self._rendezvous, partition.sends)
+            if partition.traced is not None:
+                partition.traced.recorder.start()
+            self._enter(step, handle, mine)
+            plan = self.plan(handle)
+            if to_the_end or not plan.parts:
+                with mine.entered():
+                    results = execute(plan, feeds)
+        except BaseException as e:  # noqa: BLE001 - as above
+            over(None, e)
+        else:
+            if to_the_end or not plan.parts:
+                over(results, None)
+            else:
+                ParkedRun(plan, mine, over).start(feeds)
+
+    def _enter(self, number: int, handle: int, step: Step) -> None:
+        with self._lock:
+            error = self._aborted.get(number) or self._broken.get(handle)
+            if self._rendezvous.is_over(number) or handle in self._begun.get(number, ()):
+                raise AbortedError(
+                    None, None, f"step {number} was begun on {self._task} before: a step runs at most once"
+                )
+            self._begun.setdefault(number, set()).add(handle)
+            self._running.setdefault(number, []).append(step)
+        if error is not None:
+            raise error
+
+    def _leave(self, number: int, step: Step) -> None:
+        with self._lock:
+            running = self._running.get(number, [])
+            if step in running:
+                running.remove(step)
+            over = not running
+            if over:
+                self._running.pop(number, None)
+        if over:
+            self._graph.worker.note_step()
+
+    def abort(self, step: int, error: OpError) -> None:
+        with self._lock:
+            self._aborted[step] = error
+            self._begun.setdefault(step, set())
+            while len(self._aborted) > ABORTED_STEPS:
+                del self._aborted[next(iter(self._aborted))]
+            running = list(self._running.get(step, ()))
+        for one in running:
+            one.cancel(error)
+        self._rendezvous.abort(step, error)
+
+    def lose(self, task: str, error: OpError) -> None:
+        """Ends the steps that involve a task: nothing passes between it and this one any more.
+
+        Later steps of the same partitions end too: the task may not know yet that what it sends does not arrive.
+        """
+        with self._lock:
+            concerned = {handle for handle, one in self._partitions.items() if task in one.tasks}
+            self._broken.update((handle, error) for handle in concerned)
+            steps = [number for number in self._running if not concerned.isdisjoint(self._begun.get(number, ()))]
+        for number in steps:
+            self.abort(number, error)
+
+    def end(self, step: int) -> None:
+        with self._lock:
+            self._aborted.pop(step, None)
+            self._begun.pop(step, None)
+        self._rendezvous.end(step)
+
+    def close(self) -> None:
+        """Forgets all steps."""
+        for step in list(self._begun):
+            self.end(step)

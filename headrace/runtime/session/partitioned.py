@@ -1,0 +1,196 @@
+"""A step over several partitions: all run at the same time, and the first error ends them all."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Any, Final
+
+from headrace.core.errors import AbortedError, OpError, UnavailableError, make_error
+from headrace.core.source import at, user_source
+from headrace.resources.step import Step, Waiting
+from headrace.runtime.host.pool import THREAD_NAME
+from headrace.runtime.session.partition_worker import PartitionWorker, Runs
+
+
+class _Numbers:
+    """Steps of all masters in a cluster have numbers of their own: a random part for the process, and a count."""
+
+    def __init__(self) -> None:
+        self.begin()
+        os.register_at_fork(after_in_child=self.begin)
+
+    def begin(self) -> None:
+        self._count = itertools.count(secrets.randbits(38) << 24)
+
+    def next(self) -> int:
+        return next(self._count)
+
+
+GRACE: Final = 0.2  # seconds that partitions have to say that they are out of time
+_numbers: Final = _Numbers()
+_POOL_THREAD: Final = re.compile(rf"run at thread {THREAD_NAME}\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A partition where it is registered.  ``feeds`` and ``fetches`` are positions in those of the step."""
+
+    name: str
+    worker: Runs
+    handle: int
+    feeds: tuple[int, ...]
+    fetches: tuple[int, ...]
+
+
+class PartitionedStep:
+    """The partitions of one request.  Re-entrant."""
+
+    def __init__(self, members: Sequence[Member], fetches: int) -> None:
+        # The one that runs on the thread of the caller comes last.
+        self.members = sorted(members, key=lambda m: (isinstance(m.worker, PartitionWorker), len(m.fetches)))
+        self._fetches = fetches
+        self._workers = list({id(m.worker): m.worker for m in members}.values())
+
+    def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]:
+        """Runs a step to its end."""
+        number = _numbers.next()
+        until = step.until
+        if until is not None:  # the partitions know it, and say what they wait for, unless their process is stopped
+            step.until = until + GRACE
+        step.divided = True
+        run = _Run(self, number)
+        events = step.events()
+        step.waits[run] = _Awaited(None, run)
+        try:
+            for i, member in enumerate(self.members):
+                worker = member.worker
+                last = i == len(self.members) - 1
+                start = worker.run_here if last and isinstance(worker, PartitionWorker) else worker.run
+                run.begun += 1
+                start(member.handle, number, [feeds[k] for k in member.feeds], run.done(i, events), until)
+            while run.over < len(self.members):
+                run.note(step.next(events))
+        except BaseException as e:
+            run.fail(e)
+            run.wait_for_all(events, until)
+            raise
+        finally:
+            step.forget(events)
+            step.waits.pop(run, None)
+            for worker in self._workers:
+                worker.end(number)
+        if run.error is not None:
+            raise _located(run.error)
+        return tuple(run.results)
+
+    def abort(self, number: int, error: OpError) -> None:
+        for worker in self._workers:
+            worker.abort(number, error)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all partitions are in this process."""
+        return all(isinstance(worker, PartitionWorker) for worker in self._workers)
+
+    def traced(self) -> PartitionedStep:
+        """The step with code that notes when each node runs."""
+        return PartitionedStep([replace(m, handle=m.worker.trace(m.handle)) for m in self.members], self._fetches)
+
+    def statistics(self) -> Any:
+        """What the last step did, if it was traced: the StepStats of all partitions, each by its task's clock."""
+        first, *others = (member.worker.statistics(member.handle) for member in self.members)
+        for other in others:
+            first.MergeFrom(other)
+        return first
+
+    @property
+    def size(self) -> int:
+        return self._fetches
+
+
+def _located(error: BaseException) -> BaseException:
+    """The error with the user's line that runs the step: the partition knows only its own thread, a lost task nothing."""
+    if isinstance(error, OpError) and (thread := _POOL_THREAD.search(error.message)):
+        here = f"{error.message[: thread.start()]}run at {user_source()}{error.message[thread.end() :]}"
+        located = make_error(None, error.op, here, error.error_code).with_traceback(error.__traceback__)
+        located.__cause__ = error.__cause__
+        return located
+    if isinstance(error, (AbortedError, UnavailableError)) and error.op is None:
+        return type(error)(None, None, f"{error.message} {at()}")
+    return error
+
+
+class _Awaited(Waiting):
+    """What the thread of a step waits for: partitions of other threads and tasks."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        assert self.wait is not None
+        return self.wait.describe()
+
+
+class _Run:
+    """One step under way.  Is the `Wait` for its partitions."""
+
+    def __init__(self, plan: PartitionedStep, number: int) -> None:
+        self._plan = plan
+        self.number = number
+        self.results: list[Any] = [None] * plan.size
+        self.error: BaseException | None = None
+        self.begun = 0
+        self.over = 0
+        self.ended: set[int] = set()
+
+    def done(self, index: int, events: SimpleQueue[Any]) -> Any:
+        """What a partition calls when it is over."""
+
+        def tell(results: Any, error: BaseException | None) -> None:
+            if error is not None:
+                self.fail(error)  # here and now: the thread of the step may be in a partition itself
+            events.put((index, results, error))
+
+        return tell
+
+    def fail(self, error: BaseException) -> None:
+        """Ends all partitions, once."""
+        if self.error is None:
+            self.error = error
+            reason = error if isinstance(error, OpError) else None
+            text = reason.message if reason is not None else f"{type(error).__name__}: {error}"
+            self._plan.abort(self.number, AbortedError(None, None, f"another part of the step failed: {text}"))
+
+    def note(self, event: Any) -> None:
+        index, results, error = event
+        self.over += 1
+        self.ended.add(index)
+        if error is None:
+            for position, value in zip(self._plan.members[index].fetches, results, strict=True):
+                self.results[position] = value
+
+    def cancel(self, error: Exception) -> None:
+        self.fail(error)
+
+    def describe(self) -> str:
+        members = [member.name for i, member in enumerate(self._plan.members) if i < self.begun and i not in self.ended]
+        return f"partitions that have not ended: {', '.join(members)}; each task says in its log what its own waits for"
+
+    def wait_for_all(self, events: SimpleQueue[Any], until: float | None) -> None:
+        """Waits until every partition that was begun has ended: the next step finds nothing of this one.
+
+        Of a step that is out of time, those on tasks that do not answer are left to themselves.
+        """
+        while self.over < self.begun:
+            try:
+                event = events.get(True, None if until is None else max(until + 2 * GRACE - monotonic(), 0.0))
+            except Empty:
+                return
+            if event[0] is not None:
+                self.over += 1

@@ -1,0 +1,136 @@
+"""From interpreted to compiled while a program runs, and compiled code kept on disk for the next process."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.runtime.compiler import archive
+from headrace.runtime.planning import tier, worth
+from headrace.runtime.planning.trial import Trial
+
+
+@pytest.fixture(autouse=True)
+def archive_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "folder", lambda: tmp_path / "headrace")
+
+
+def test_a_hot_step_is_compiled_in_the_background_and_swapped_in(monkeypatch):
+    monkeypatch.setattr(worth, "SECONDS", 1e-9)
+    monkeypatch.setattr(worth, "SECONDS_PER_NODE", 0.0)
+    monkeypatch.setattr(Trial, "compiled_is_faster", True)
+
+    def losses(mode, steps):
+        with tf.Graph().as_default():
+            tf.set_random_seed(5)
+            x = tf.placeholder(tf.float32, [None, 4])
+            loss = tf.reduce_mean(tf.square(tf.layers.dense(tf.tanh(x) * 2.0 + 1.0, 3) - 1.0))
+            train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+            rng = np.random.RandomState(0)
+            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                session.run(tf.global_variables_initializer())
+                tiers = session._master.plan((x,), (loss,), (train,)).tier
+                found, when = [], None
+                for step in range(steps):
+                    if step == steps // 2:
+                        tier.queue.wait(120)  # half of the steps have run while it compiled, or before
+                    found.append(session.run([loss, train], {x: rng.randn(8, 4)})[0])
+                    if when is None and tiers is not None and tiers.compiled:
+                        when = step
+                if tiers is not None:
+                    session.run(loss, {x: rng.randn(5, 4)})  # a shape that was not seen: interpreted, not compiled
+                    assert list(tiers.compiled) == [((8, 4),)]
+                    assert tiers.compiled[(8, 4),].tier is None  # the comparison with the interpreted plan is over
+        return found, when
+
+    found, when = losses("auto", 60)
+    assert when is not None and when >= tier.RUNS  # interpreted at first
+    np.testing.assert_allclose(found, losses("off", 60)[0], rtol=1e-5)
+
+
+def test_the_program_itself_never_imports_the_compiler(tmp_path):
+    """What it costs to import torch's compiler is the compiling process's alone; ops that only compiled code calls are there."""
+    ended = run(WITHOUT_COMPILER, tmp_path)
+    assert ended == ["1", "1", "[]"]
+
+
+WITHOUT_COMPILER = """
+import sys
+
+import numpy as np
+
+import headrace as tf
+from headrace.runtime.planning import tier, worth
+
+worth.SECONDS, worth.SECONDS_PER_NODE = 1e-9, 0.0
+x = tf.placeholder(tf.float32, [4])
+pooled = tf.nn.max_pool(tf.reshape(tf.exp(x) * tf.tanh(x), [1, 2, 2, 1]), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+y = tf.reduce_sum(pooled + 1.0)
+with tf.Session() as session:
+    for _ in range(12):
+        session.run(y, {x: np.ones(4)})
+    tier.queue.wait(200)
+    print(len(session._master.plan((x,), (y,), ()).tier.compiled))
+    print(len({round(float(session.run(y, {x: np.ones(4)})), 4) for _ in range(2)}))  # either plan's turn
+print(sorted({"torch._inductor", "sympy"} & set(sys.modules)))
+"""
+
+PROGRAM = """
+import sys
+
+import numpy as np
+
+import headrace as tf
+
+x = tf.placeholder(tf.float32, [4])
+y = tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1.0)
+with tf.Session(config=tf.ConfigProto(compile="always")) as session:
+    print(session.run(y, {x: np.ones(4)}))
+print("torch._inductor" in sys.modules)
+"""
+
+
+def run(program, folder):
+    """The words that a program prints which keeps its compiled code in the folder."""
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder)}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, env=environment, check=True
+    )
+    return ended.stdout.split()
+
+
+def test_compiled_code_is_found_on_disk_by_the_next_process(tmp_path):
+    (first, compiles), (second, compiles_again) = [run(PROGRAM, tmp_path) for _ in range(2)]
+    assert first == second
+    assert compiles == "True" and compiles_again == "False"
+
+
+def test_threads_that_compile_at_once_take_turns():
+    """Inductor is not made for two at a time: sessions of several threads each compile their own step."""
+    found, problems = {}, []
+
+    def work(i):
+        try:
+            with tf.Graph().as_default():
+                x = tf.placeholder(tf.float32, [i + 2])
+                y = tf.reduce_sum(tf.exp(x) * (i + 1.0) + tf.tanh(x))
+                with tf.Session(config=tf.ConfigProto(compile="always")) as session:
+                    value = session.run(y, {x: np.ones(i + 2)})
+                    plan = session._master.plan((x,), (y,), ())
+                    found[i] = value, plan.tier.compiled[((i + 2,),)].regions
+        except Exception as e:  # noqa: BLE001 - reported below
+            problems.append(e)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+    for i, (value, regions) in found.items():
+        assert regions == 1
+        np.testing.assert_allclose(value, (i + 2) * (np.e * (i + 1) + np.tanh(1.0)), rtol=1e-6)
