@@ -146,7 +146,7 @@ def _checkpoint(part):
     import numpy as np
 
     from headrace.core import dtypes
-    from headrace.resources.bundle.writer import BundleWriter, array_pieces
+    from headrace.resources.file.bundle.writer import BundleWriter, array_pieces
 
     with tempfile.TemporaryDirectory() as folder:
         with BundleWriter(f"{folder}/model") as writer:
@@ -161,7 +161,7 @@ def _safetensors():
     import numpy as np
 
     from headrace.core import dtypes
-    from headrace.resources.safetensors_file import TensorEntry, write_safetensors
+    from headrace.resources.file.safetensors_file import TensorEntry, write_safetensors
 
     arrays = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones(4, bool)}
     entries = {"a": TensorEntry(dtypes.float32, (2, 3)), "b": TensorEntry(dtypes.bool, (4,))}
@@ -246,7 +246,7 @@ def _read_checkpoint(part):
 
 
 def _read_safetensors(path):
-    from headrace.resources.safetensors_file import SafetensorsFile
+    from headrace.resources.file.safetensors_file import SafetensorsFile
 
     with SafetensorsFile(path) as file:
         for name in file.entries:

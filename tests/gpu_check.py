@@ -224,7 +224,7 @@ def check_large_feeds_do_not_wait_for_the_step_before():
 
 
 def check_copies_run_beside_kernels_and_are_whole():
-    from headrace.resources.copies import to_device, to_host
+    from headrace.resources.calling.copies import to_device, to_host
 
     gpu = torch.device("cuda", 0)
     for _ in range(20):

@@ -15,7 +15,7 @@ from headrace.graph.constant import make_array
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices, SparseTensor
-from headrace.resources.value import from_numpy, share
+from headrace.resources.calling.value import from_numpy, share
 
 Convert = Callable[[Any], Any]
 

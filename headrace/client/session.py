@@ -23,9 +23,9 @@ from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.passes.step_graph import Value
-from headrace.resources.memory import DeviceStats, device_stats, memory_limit
-from headrace.resources.step import deadline
-from headrace.resources.value import is_null, meta_returner, returner, to_numpy
+from headrace.resources.calling.value import is_null, meta_returner, returner, to_numpy
+from headrace.resources.state.memory import DeviceStats, device_stats, memory_limit
+from headrace.resources.stepping.step import deadline
 from headrace.runtime.explain.explain import explain_request
 from headrace.runtime.explain.explanation import Explanation
 from headrace.runtime.host.worker import LocalWorker

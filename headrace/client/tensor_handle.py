@@ -13,8 +13,8 @@ from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import at
 from headrace.core.wire import field
 from headrace.graph.operation import Tensor
-from headrace.resources.session_tensor import SessionTensors
-from headrace.resources.value import FROM_TORCH, to_numpy
+from headrace.resources.calling.value import FROM_TORCH, to_numpy
+from headrace.resources.state.session_tensor import SessionTensors
 from headrace.runtime.host.device import task_of
 
 KEEPING = ("GetSessionHandle", "GetSessionHandleV2")  # the types of nodes whose result is a handle

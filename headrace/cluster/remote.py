@@ -15,8 +15,8 @@ from headrace.core import errors
 from headrace.core.errors import OpError
 from headrace.core.proto import protos
 from headrace.passes.portable import Portable
-from headrace.resources.step import current
-from headrace.resources.waiting import Done
+from headrace.resources.stepping.step import current
+from headrace.resources.stepping.waiting import Done
 
 log = logging.getLogger("headrace.cluster")
 

@@ -12,9 +12,9 @@ from time import monotonic
 from typing import Any
 
 from headrace.cluster.transport.interface import LinkStatistics, Transport
-from headrace.resources.memory import device_stats
-from headrace.resources.queue.queue import Queue
-from headrace.resources.step import Waiting
+from headrace.resources.state.memory import device_stats
+from headrace.resources.state.queue.queue import Queue
+from headrace.resources.stepping.step import Waiting
 from headrace.runtime.host.worker import LocalWorker
 
 

@@ -61,7 +61,7 @@ class Traits:
     of_shapes: bool = False  # its value depends on the shapes of its inputs alone, not on their values
     asynchronous: bool = False  # waits for another step without holding a thread: has a ``begin`` rule; ends a strand
     blocking: bool = False  # its kernel may block its thread: runs on a thread of the worker's pool; ends a strand
-    saves: bool = False  # makes files of its inputs: may leave that for later (resources/saving.py)
+    saves: bool = False  # makes files of its inputs: may leave that for later (resources/stepping/saving.py)
     keeps: bool = False  # holds its inputs when the step is over (a queue): they must be memory of its own
     view: bool = False  # an output may share memory with an input
     pairs: bool = False  # of a view: output i with input i only

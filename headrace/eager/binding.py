@@ -19,8 +19,8 @@ from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, Immediate, 
 from headrace.graph.constant import make_array
 from headrace.graph.convert import to_tensor
 from headrace.graph.infer import group_inputs
-from headrace.resources.invoke import CPU, bind_attrs, extras, find_kernel, flat_outputs
-from headrace.resources.value import from_numpy
+from headrace.resources.calling.invoke import CPU, bind_attrs, extras, find_kernel, flat_outputs
+from headrace.resources.calling.value import from_numpy
 
 VALUE, HOST, READ, REF = range(4)  # how a kernel receives an input
 LIMIT = 1024  # bindings kept for one op type: attributes such as seeds may take any number of values

@@ -34,9 +34,9 @@ from headrace.graph.constant import make_array
 from headrace.graph.functional import holds_function
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.resources.container import Containers
-from headrace.resources.invoke import CPU, bind_attr, find_kernel
-from headrace.resources.value import from_numpy
+from headrace.resources.calling.invoke import CPU, bind_attr, find_kernel
+from headrace.resources.calling.value import from_numpy
+from headrace.resources.state.container import Containers
 from headrace.runtime.host.device import Device, local_devices
 from headrace.runtime.host.registered import StateContext
 

@@ -20,7 +20,7 @@ from headrace.eager.tensor import EagerHandle, holding
 from headrace.graph.body import FuncGraph
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
-from headrace.resources.value import tensor_held
+from headrace.resources.calling.value import tensor_held
 from headrace.runtime.planning.plan import StepPlan
 from headrace.runtime.session.executor import execute
 from headrace.runtime.session.master import Master

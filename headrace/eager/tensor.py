@@ -19,7 +19,7 @@ from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import UNKNOWN
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.resources.value import to_numpy
+from headrace.resources.calling.value import to_numpy
 
 _DTYPES: dict[int, DType] = dict(dtypes._BY_ENUM)  # by the number that an eager tensor holds instead of its dtype
 _PLAIN = frozenset(  # dtypes whose tensors numpy can look at as they are; not the refs of handles

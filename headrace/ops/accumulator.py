@@ -8,8 +8,8 @@ from headrace.core.dtypes import FLOATING, NUMERIC, QUANTIZED
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.ops.shared.resource import check_dtype, check_resource, check_scalar, shared_resource
-from headrace.resources.accumulator import ConditionalAccumulator, SparseConditionalAccumulator
-from headrace.resources.value import TORCH_DTYPES
+from headrace.resources.calling.value import TORCH_DTYPES
+from headrace.resources.state.accumulator import ConditionalAccumulator, SparseConditionalAccumulator
 
 SUMMED = (*NUMERIC, *QUANTIZED)
 REDUCTIONS = ("MEAN", "SUM")

@@ -14,7 +14,7 @@ import torch
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of
 from headrace.ops.shared.wav import PCM, wav_bytes
-from headrace.resources.value import from_numpy
+from headrace.resources.calling.value import from_numpy
 
 # ---- files
 

@@ -13,7 +13,7 @@ import torch
 from headrace.core import errors
 from headrace.core.file import open_to_read
 from headrace.core.registry import op
-from headrace.resources.node_state import Resumable, numpy_state, resume_numpy
+from headrace.resources.state.node_state import Resumable, numpy_state, resume_numpy
 
 _LOWEST = -3.4028234663852886e38  # what an accidental hit adds to a logit: the lowest float32
 

@@ -4,7 +4,7 @@ All ops that save write TensorFlow's V2 bundle, those of the V1 format too; V1 f
 
 The ops wait for the disk, so they run on a thread of the worker's pool.  Saving copies a few megabytes at a time out of a
 variable's buffer, then checks and writes that copy: a step that changes the variable meanwhile can tear the values, not the file.
-Where writing is left for later (resources/saving.py), all of a variable is copied, and the file is made from the copy.
+Where writing is left for later (resources/stepping/saving.py), all of a variable is copied, and the file is made from the copy.
 A restore reads and checks all its tensors before it gives any.
 """
 
@@ -22,12 +22,12 @@ from headrace.core.dtypes import ANY, string
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of
-from headrace.resources.bundle.checkpoint import Checkpoint
-from headrace.resources.bundle.extents import Extents, parse_shape_and_slice
-from headrace.resources.bundle.merge import merge_bundles
-from headrace.resources.bundle.opening import open_checkpoint
-from headrace.resources.bundle.writer import BundleWriter, array_pieces
-from headrace.resources.saving import copy_of, deferred, one_file
+from headrace.resources.file.bundle.checkpoint import Checkpoint
+from headrace.resources.file.bundle.extents import Extents, parse_shape_and_slice
+from headrace.resources.file.bundle.merge import merge_bundles
+from headrace.resources.file.bundle.opening import open_checkpoint
+from headrace.resources.file.bundle.writer import BundleWriter, array_pieces
+from headrace.resources.stepping.saving import copy_of, deferred, one_file
 
 _PIECE = 1 << 22  # bytes that are copied, checked and written together
 _MANY = 1 << 25  # bytes that are worth the threads to read them

@@ -8,7 +8,7 @@ import torch
 from headrace.core.dtypes import ANY, string
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.resources.value import from_numpy
+from headrace.resources.calling.value import from_numpy
 
 const = op("Const(; value: tensor, dtype: type) -> (output: dtype)", dtype=ANY, constant=True)
 const.not_differentiable()

@@ -14,8 +14,8 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
-from headrace.resources.lazy_memory import LARGE, zeros
-from headrace.resources.value import TORCH_DTYPES
+from headrace.resources.calling.lazy_memory import LARGE, zeros
+from headrace.resources.calling.value import TORCH_DTYPES
 
 _SMALL = 4096  # the largest value, in elements, followed while building
 

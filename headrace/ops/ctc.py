@@ -15,7 +15,7 @@ from headrace.core.dtypes import ANY, float32, float64, resource, variant
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops.shared.sparse_entry import check_inside, check_parts, entries, static_rank
-from headrace.resources.dispatch import autograd
+from headrace.resources.calling.dispatch import autograd
 
 # ---- the loss
 

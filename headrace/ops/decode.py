@@ -14,7 +14,7 @@ from headrace.core import dtypes, errors, file_limits
 from headrace.core.file import file_error, make_folder, matching, open_file, open_to_read
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of, decode, each, listed, on_host
-from headrace.resources.value import FROM_TORCH
+from headrace.resources.calling.value import FROM_TORCH
 
 # ---- numbers
 

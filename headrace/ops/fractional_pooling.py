@@ -16,7 +16,7 @@ from headrace.core.dtypes import float32, float64, int32, int64
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops.shared.refuse import expect_shape, expect_sizes
-from headrace.resources.node_state import Resumable, numpy_state, resume_numpy
+from headrace.resources.state.node_state import Resumable, numpy_state, resume_numpy
 
 _TYPES = (float32, float64, int32, int64)
 _ATTRS = (

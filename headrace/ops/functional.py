@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from headrace.core.dtypes import ANY
 from headrace.core.registry import op
-from headrace.resources.step import current
+from headrace.resources.stepping.step import current
 
 arg = op("_Arg(; dtype: type, shape: shape = None) -> (output: dtype)", dtype=ANY, feed=True, argument=True)
 arg.not_differentiable()

@@ -21,8 +21,8 @@ from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops.shared.string_array import array_of, each, listed
 from headrace.ops.shared.summarise import summarise, summarise_ends, to_array
-from headrace.resources.dispatch import autograd
-from headrace.resources.value import FROM_TORCH, from_numpy
+from headrace.resources.calling.dispatch import autograd
+from headrace.resources.calling.value import FROM_TORCH, from_numpy
 
 # ---- Python functions
 

@@ -17,7 +17,7 @@ from headrace.core.dtypes import INTEGER
 from headrace.core.registry import op
 from headrace.ops.shared.refuse import expect_sizes
 from headrace.ops.shared.whole import FAR, whole
-from headrace.resources.value import from_numpy
+from headrace.resources.calling.value import from_numpy
 
 # ---- drawing
 

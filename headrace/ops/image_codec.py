@@ -15,7 +15,7 @@ from headrace.core.registry import op
 from headrace.ops.shared.gif import gif_size
 from headrace.ops.shared.png import pillow, png_bytes
 from headrace.ops.shared.wide_png import is_wide, read_wide, write_wide
-from headrace.resources.value import from_numpy, to_numpy
+from headrace.resources.calling.value import from_numpy, to_numpy
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _BLOCK = 1 << 18  # pixels whose brightness is computed together

@@ -14,8 +14,8 @@ from headrace.core.file import open_to_read
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.ops.shared.string_array import array_of, on_host
-from headrace.resources.table import Table
-from headrace.resources.value import FROM_TORCH, TORCH_DTYPES
+from headrace.resources.calling.value import FROM_TORCH, TORCH_DTYPES
+from headrace.resources.state.table import Table
 
 _QUICK = (int64, int32, float32, float64)
 _WHOLE = (int64, int32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from headrace.core.registry import op
-from headrace.resources.memory import COUNTED, bytes_in_use, max_bytes_in_use, memory_limit, variable_bytes
+from headrace.resources.state.memory import COUNTED, bytes_in_use, max_bytes_in_use, memory_limit, variable_bytes
 
 _TRAITS = {"stateful": True, "reads": True, "opaque": True, "host_output": True}
 in_use = op("BytesInUse() -> (out: int64)", **_TRAITS)

@@ -14,7 +14,7 @@ from headrace.core.dtypes import ANY
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.resources.mutable_array import MutableArray
+from headrace.resources.state.mutable_array import MutableArray
 
 _TRAITS = {"stateful": True, "opaque": True}
 _FLOW = torch.tensor(0.0)

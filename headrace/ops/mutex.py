@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.core.registry import op
-from headrace.resources.mutex import Mutex
+from headrace.resources.state.mutex import Mutex
 
 mutex = op(
     'MutexV2(; container: string = "", shared_name: string = "") -> (resource: resource)', handle=True, stateful=True

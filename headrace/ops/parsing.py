@@ -18,7 +18,7 @@ from headrace.core.example import from_json, read_feature, read_feature_lists, r
 from headrace.core.registry import op
 from headrace.ops.shared.sparse_entry import runs
 from headrace.ops.shared.string_array import array_of
-from headrace.resources.value import from_numpy
+from headrace.resources.calling.value import from_numpy
 
 VALUES = (dtypes.float32, dtypes.int64, dtypes.string)
 _KINDS = {torch.float32: "float_list", torch.int64: "int64_list", dtypes.string: "bytes_list"}

@@ -33,7 +33,7 @@ from headrace.ops.shared.window import (
     spatial,
     to_torch,
 )
-from headrace.resources.dispatch import autograd
+from headrace.resources.calling.dispatch import autograd
 
 avg_pool2d_backward = torch.ops.aten.avg_pool2d_backward.default
 avg_pool3d_backward = torch.ops.aten.avg_pool3d_backward.default

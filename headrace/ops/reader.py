@@ -9,8 +9,8 @@ import torch
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of, scalar_of
-from headrace.resources.reader.reader import Reader
-from headrace.resources.reader.records import FixedLengthRecords, Lines, TFRecords, UnitItself, WholeFile
+from headrace.resources.state.reader.reader import Reader
+from headrace.resources.state.reader.records import FixedLengthRecords, Lines, TFRecords, UnitItself, WholeFile
 
 _COMPRESSIONS = ("", "ZLIB", "GZIP")
 _SHARING = 'container: string = "", shared_name: string = ""'

@@ -6,8 +6,8 @@ import numpy as np
 
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
-from headrace.resources.record_input import RecordInput
-from headrace.resources.waiting import Later
+from headrace.resources.state.record_input import RecordInput
+from headrace.resources.stepping.waiting import Later
 
 COMPRESSIONS = ("", "ZLIB", "GZIP")
 

@@ -8,8 +8,8 @@ import torch
 from headrace.core.dtypes import ANY
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
-from headrace.resources.session_tensor import SessionTensors
-from headrace.resources.value import FROM_TORCH
+from headrace.resources.calling.value import FROM_TORCH
+from headrace.resources.state.session_tensor import SessionTensors
 
 # `transfers`: the value is kept where it is, though a handle is a string and strings are on the host.
 _TRAITS = {"stateful": True, "opaque": True}

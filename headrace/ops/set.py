@@ -13,7 +13,7 @@ from headrace.core.registry import op
 from headrace.core.wording import in_brackets
 from headrace.ops.shared.sparse_entry import check_inside, check_parts, entries, static_rank
 from headrace.ops.shared.string_array import array_of
-from headrace.resources.value import from_numpy
+from headrace.resources.calling.value import from_numpy
 
 VALUES = (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.string)
 _OPERATIONS = {

@@ -11,9 +11,9 @@ import torch
 from headrace.core.dtypes import ANY
 from headrace.core.errors import InvalidArgumentError, NotFoundError
 from headrace.core.registry import op
-from headrace.resources.stack import Stack
-from headrace.resources.value import FROM_TORCH
-from headrace.resources.variable import Variable
+from headrace.resources.calling.value import FROM_TORCH
+from headrace.resources.state.stack import Stack
+from headrace.resources.state.variable import Variable
 
 # ---- stacks
 

@@ -14,9 +14,9 @@ from headrace.core.dtypes import ANY, resource, variant
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.ops.shared.resource import check_dtype, check_scalar, shared_resource
-from headrace.resources.staging import MapStagingArea, StagingArea
-from headrace.resources.value import TORCH_DTYPES
-from headrace.resources.waiting import Later
+from headrace.resources.calling.value import TORCH_DTYPES
+from headrace.resources.state.staging import MapStagingArea, StagingArea
+from headrace.resources.stepping.waiting import Later
 
 HELD = tuple(t for t in ANY if t not in (resource, variant))
 LIMITS = 'capacity: int >= 0 = 0, memory_limit: int >= 0 = 0, container: string = "", shared_name: string = ""'

@@ -13,7 +13,7 @@ import torch
 from headrace.core.dtypes import ANY
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.resources.value import tensor_held
+from headrace.resources.calling.value import tensor_held
 
 # What it is for tells it from stashes of other devices: no pass takes one for the other.
 empty = op('_EmptyStash(; purpose: string = "") -> (stash: variant)', opaque=True)

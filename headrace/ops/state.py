@@ -18,8 +18,8 @@ from headrace.core.errors import InternalError, InvalidArgumentError, NotFoundEr
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.ops.declare.resource import resource_form
-from headrace.resources.value import from_numpy
-from headrace.resources.variable import Variable
+from headrace.resources.calling.value import from_numpy
+from headrace.resources.state.variable import Variable
 
 _SMALL = (float32, float64, int32, int64)  # the types of variables with array kernels
 

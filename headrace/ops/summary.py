@@ -20,8 +20,8 @@ from headrace.ops.shared.histogram import buckets, statistics
 from headrace.ops.shared.png import png_bytes
 from headrace.ops.shared.string_array import listed, scalar_of
 from headrace.ops.shared.wav import wav_bytes
-from headrace.resources.summary_writer import SummaryWriter
-from headrace.resources.value import FROM_TORCH
+from headrace.resources.calling.value import FROM_TORCH
+from headrace.resources.file.summary_writer import SummaryWriter
 
 _HELD = tuple(t for t in ANY if t not in (dtypes.resource, dtypes.variant) and not t.is_quantized)
 

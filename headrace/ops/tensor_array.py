@@ -18,7 +18,7 @@ from headrace.core.errors import OutOfRangeError
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.resources.tensor_list import FewTensors, TensorList
+from headrace.resources.state.tensor_list import FewTensors, TensorList
 
 
 @dataclass(frozen=True, slots=True)

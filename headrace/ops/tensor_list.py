@@ -16,7 +16,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import ANY
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
-from headrace.resources.tensor_list import TensorList
+from headrace.resources.state.tensor_list import TensorList
 
 _TRAITS = {"element_dtype": ANY, "shape_type": (dtypes.int32, dtypes.int64), "opaque": True}
 _READS = {"element_dtype": ANY, "view": True, "opaque": True}

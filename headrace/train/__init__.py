@@ -117,7 +117,7 @@ from headrace.library.state.global_step import (
 from headrace.library.system.graph_util import write_graph as write_graph
 
 # ---- section: event files
-from headrace.resources.event_file import summary_iterator as summary_iterator
+from headrace.resources.file.event_file import summary_iterator as summary_iterator
 from headrace.library.summary.legacy_name import SummaryWriter as SummaryWriter
 
 # ---- section: clusters

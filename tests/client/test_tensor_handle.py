@@ -10,7 +10,7 @@ import pytest
 
 import headrace as tf
 from headrace.client.tensor_handle import TensorHandle
-from headrace.resources.session_tensor import SessionTensors
+from headrace.resources.state.session_tensor import SessionTensors
 
 
 @pytest.fixture

@@ -208,7 +208,7 @@ def test_what_waits_for_another_process_holds_no_thread_there(
     make: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twenty dequeues at an empty queue of another task; each gets its element, a deadline, or the end of the session."""
-    monkeypatch.setattr("headrace.resources.step.REPORT_AFTER", 0.3)
+    monkeypatch.setattr("headrace.resources.stepping.step.REPORT_AFTER", 0.3)
     addresses = free_addresses(2)
     cluster = tf.train.ClusterSpec({"worker": addresses})
     far, near = make(cluster, "worker", 0), make(cluster, "worker", 1)

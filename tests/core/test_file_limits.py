@@ -17,10 +17,10 @@ from benchmarks import _hostile_files as hostile
 from headrace.core import dtypes, errors, file_limits, tensor_proto, wire
 from headrace.core.checksum import crc32c, masked, masked_crc
 from headrace.core.record import frame, read_records
-from headrace.resources.bundle.entry import Entry, Header
-from headrace.resources.bundle.extents import slice_key
-from headrace.resources.bundle.table import table_bytes
-from headrace.resources.safetensors_file import SafetensorsFile
+from headrace.resources.file.bundle.entry import Entry, Header
+from headrace.resources.file.bundle.extents import slice_key
+from headrace.resources.file.bundle.table import table_bytes
+from headrace.resources.file.safetensors_file import SafetensorsFile
 
 MB = 1 << 20
 MOST_GROWTH = 64 * MB  # that a refusal may take: nothing here is as large, and most would take gigabytes

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from headrace.resources.rendezvous import Rendezvous
+from headrace.resources.stepping.rendezvous import Rendezvous
 
 ONE_DEVICE = {
     "towers": ["--towers", "1"],

@@ -6,7 +6,7 @@ import torch
 
 import headrace as tf
 from headrace.library.system.device_list import list_local_devices
-from headrace.resources import memory
+from headrace.resources.state import memory
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:"
 TWO_CPUS = {"CPU": 2, "GPU": 0}

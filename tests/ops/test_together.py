@@ -7,7 +7,7 @@ import pytest
 
 import headrace as tf
 from headrace.core import dtypes
-from headrace.resources.table import Table
+from headrace.resources.state.table import Table
 
 RANDOM = np.random.default_rng(3)
 

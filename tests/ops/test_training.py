@@ -11,8 +11,8 @@ from golden.training_cases import CASES, STEPS, Case, start, step_inputs
 
 import headrace as tf
 from headrace.core.registry import REGISTRY
-from headrace.resources.invoke import invoke
-from headrace.resources.variable import Variable
+from headrace.resources.calling.invoke import invoke
+from headrace.resources.state.variable import Variable
 
 GOLDEN = np.load(Path(__file__).parents[1] / "golden" / "training.npz")
 

@@ -11,7 +11,7 @@ from headrace.core import errors, file
 from headrace.core.source import at
 from headrace.library import log
 from headrace.library.estimator.export_folders import remove_older
-from headrace.resources.event_file import summary_iterator
+from headrace.resources.file.event_file import summary_iterator
 
 
 class Exporter(abc.ABC):

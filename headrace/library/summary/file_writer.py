@@ -14,7 +14,7 @@ from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.library import log
 from headrace.library.summary.session_event_writer import SessionEventWriter
-from headrace.resources.event_file import EventFileWriter
+from headrace.resources.file.event_file import EventFileWriter
 
 _meta_graphs: list[Callable[..., Any]] = []
 

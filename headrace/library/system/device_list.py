@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from headrace.resources.memory import memory_limit
+from headrace.resources.state.memory import memory_limit
 from headrace.runtime.host.device import local_devices
 
 

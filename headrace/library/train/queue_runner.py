@@ -20,7 +20,7 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
 from headrace.library import log
 from headrace.library.train.coordinator import Coordinator
-from headrace.resources.step import Switch
+from headrace.resources.stepping.step import Switch
 
 
 class QueueRunner:

@@ -15,8 +15,8 @@ import torch
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.shape import TensorShape
-from headrace.resources.invoke import bind_attrs, extras, flat_outputs, invoke_on_arrays
-from headrace.resources.value import TORCH_DTYPES
+from headrace.resources.calling.invoke import bind_attrs, extras, flat_outputs, invoke_on_arrays
+from headrace.resources.calling.value import TORCH_DTYPES
 
 META = torch.device("meta")
 _SIZES = (6, 10)

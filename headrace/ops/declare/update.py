@@ -11,7 +11,7 @@ from headrace.core.registry import op
 from headrace.ops.declare.resource import resource_form
 from headrace.ops.internal.update_together import different_shapes
 from headrace.ops.shared.refuse import expect_inside
-from headrace.resources.variable import locked
+from headrace.resources.state.variable import locked
 
 _GRADS = ("grad", "delta")
 

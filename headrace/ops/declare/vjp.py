@@ -6,8 +6,8 @@ import torch
 
 from headrace.core.dtypes import ANY
 from headrace.core.registry import REGISTRY, op
-from headrace.resources.dispatch import with_autograd
-from headrace.resources.invoke import invoke
+from headrace.resources.calling.dispatch import with_autograd
+from headrace.resources.calling.invoke import invoke
 
 vjp = op(
     "_Vjp(inputs: list(Tin), grads: list(Tgrad); op_type: string, op_attrs: any, wanted: list(int), Tout: list(type)) "

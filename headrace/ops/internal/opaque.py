@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from headrace.resources.torch_op import defines, torch_op
+from headrace.resources.calling.torch_op import defines, torch_op
 
 aten = torch.ops.aten
 MOST_OFFSETS = 25

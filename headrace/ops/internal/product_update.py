@@ -8,8 +8,8 @@ from __future__ import annotations
 from headrace.core.dtypes import FLOATING
 from headrace.core.registry import op
 from headrace.ops.internal import opaque
-from headrace.resources.torch_op import defines, torch_op
-from headrace.resources.variable import locked
+from headrace.resources.calling.torch_op import defines, torch_op
+from headrace.resources.state.variable import locked
 
 apply_product = op(
     "_ApplyProduct(var: ref T, alpha: T, a: T, b: T; use_locking: bool = False, transpose_a: bool = False, "

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from headrace.core.dtypes import ANY
 from headrace.core.registry import op
-from headrace.resources.copies import to_host
-from headrace.resources.step import current
+from headrace.resources.calling.copies import to_host
+from headrace.resources.stepping.step import current
 
 send = op(
     "_SendMany(values: list(T); key: string, destination: string, times: int = 1) -> ()",

@@ -16,7 +16,7 @@ import torch
 
 from headrace.core.dtypes import float32, float64
 from headrace.core.registry import op
-from headrace.resources.variable import locked
+from headrace.resources.state.variable import locked
 
 _rules: dict[str, Any] = {}  # the rules of the single updates, by name, from the family that declares them
 _LATE = torch.tensor(1e30)  # a step at which torch's bias corrections are one

@@ -8,7 +8,7 @@ import torch
 from headrace.core import dtypes
 from headrace.core.dtypes import string
 from headrace.core.tensor_proto import decode, encode
-from headrace.resources.value import FROM_TORCH
+from headrace.resources.calling.value import FROM_TORCH
 
 
 def pack(value, raw_strings=True):

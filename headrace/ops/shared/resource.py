@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.core.errors import InvalidArgumentError
-from headrace.resources.value import FROM_TORCH
+from headrace.resources.calling.value import FROM_TORCH
 
 
 def shared_resource(context, resource_class, make, settings, by_node_name=True, same=None):

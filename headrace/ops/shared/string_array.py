@@ -8,7 +8,7 @@ from bisect import bisect_left
 import numpy as np
 import torch
 
-from headrace.resources.value import FROM_TORCH, as_tensor
+from headrace.resources.calling.value import FROM_TORCH, as_tensor
 
 _MASK = (1 << 64) - 1
 

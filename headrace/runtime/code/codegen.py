@@ -26,9 +26,9 @@ from headrace.passes.arrays import named_inputs, on_arrays
 from headrace.passes.instantiate import on_host
 from headrace.passes.pipeline import Context, Stage, run_stage
 from headrace.passes.step_graph import Node, StepGraph, Value
-from headrace.resources.dispatch import with_autograd
-from headrace.resources.invoke import array_attrs, bind_attrs, extras
-from headrace.resources.value import NATIVE
+from headrace.resources.calling.dispatch import with_autograd
+from headrace.resources.calling.invoke import array_attrs, bind_attrs, extras
+from headrace.resources.calling.value import NATIVE
 from headrace.runtime.code.depth import deep
 from headrace.runtime.code.holder import ANYWHERE, ARRAY, EITHER, HOST, LIST, NUMBER, Holder
 from headrace.runtime.code.number import number, tensor_of, wrap, wrapped

@@ -23,9 +23,9 @@ import numpy as np
 
 from headrace.passes.instantiate import on_host
 from headrace.passes.step_graph import Node, Value
-from headrace.resources.copies import to_device
-from headrace.resources.invoke import host_value
-from headrace.resources.value import array_held, as_tensor, is_null, refuse_meta, tensor_held, zeros_for
+from headrace.resources.calling.copies import to_device
+from headrace.resources.calling.invoke import host_value
+from headrace.resources.calling.value import array_held, as_tensor, is_null, refuse_meta, tensor_held, zeros_for
 from headrace.runtime.code.number import number, tensor_of
 from headrace.runtime.code.script import Script
 

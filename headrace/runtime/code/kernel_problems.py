@@ -15,9 +15,9 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from headrace.core.dtypes import DType
 from headrace.core.registry import Kernel, OpDef
-from headrace.resources.invoke import CPU, arguments, array_attrs, extras, flat_outputs
-from headrace.resources.value import NATIVE, TORCH_DTYPES, from_numpy
-from headrace.resources.variable import Variable
+from headrace.resources.calling.invoke import CPU, arguments, array_attrs, extras, flat_outputs
+from headrace.resources.calling.value import NATIVE, TORCH_DTYPES, from_numpy
+from headrace.resources.state.variable import Variable
 
 
 def can_call(op_def: OpDef, attrs: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from headrace.core.dtypes import DType, int32, int64
-from headrace.resources.value import refuse_meta, torch_dtype
+from headrace.resources.calling.value import refuse_meta, torch_dtype
 
 _BITS = {int32: 32, int64: 64}
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import torch
 
-from headrace.resources.torch_op import torch_op
+from headrace.resources.calling.torch_op import torch_op
 from headrace.runtime.compiler.blocks import base, op_name
 
 aten = torch.ops.aten

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import torch
 
-from headrace.resources.torch_op import torch_op
+from headrace.resources.calling.torch_op import torch_op
 from headrace.runtime.compiler.repeats import Stretch, stretches
 
 SHORTEST: Final = 8  # nodes in a block

@@ -21,8 +21,8 @@ from headrace.core import process
 from headrace.passes.region import Region
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
-from headrace.resources.value import torch_dtype
-from headrace.resources.variable import Variable, locked
+from headrace.resources.calling.value import torch_dtype
+from headrace.resources.state.variable import Variable, locked
 from headrace.runtime.code.codegen import Binder, generate
 from headrace.runtime.code.dump import dump
 from headrace.runtime.compiler.arrange import join_in_the_library, store_what_libraries_read

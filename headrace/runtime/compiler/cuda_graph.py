@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from headrace.resources.copies import to_device
-from headrace.resources.variable import Variable
+from headrace.resources.calling.copies import to_device
+from headrace.resources.state.variable import Variable
 
 log = logging.getLogger("headrace.compile")
 

@@ -19,10 +19,10 @@ from headrace.core.dtypes import DType
 from headrace.graph.infer import group_inputs
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node, Value
-from headrace.resources.copies import to_device
-from headrace.resources.invoke import bind_attrs, extras
-from headrace.resources.value import torch_dtype
-from headrace.resources.variable import Variable
+from headrace.resources.calling.copies import to_device
+from headrace.resources.calling.invoke import bind_attrs, extras
+from headrace.resources.calling.value import torch_dtype
+from headrace.resources.state.variable import Variable
 from headrace.runtime.code.codegen import Binder, generate
 from headrace.runtime.compiler.compile import Call, CannotCompile, compile_graph, compiler, straightened, with_locks
 from headrace.runtime.compiler.direct import apart

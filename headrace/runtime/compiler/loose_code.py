@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from headrace.resources.torch_op import define
+from headrace.resources.calling.torch_op import define
 from headrace.runtime.compiler import cubin
 from headrace.runtime.compiler.cubin import NeedsCompiler
 from headrace.runtime.compiler.own_folder import name_of_own

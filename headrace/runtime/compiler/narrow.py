@@ -13,7 +13,7 @@ from typing import Any
 from headrace.core.errors import OpError
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
-from headrace.resources.variable import Variable
+from headrace.resources.state.variable import Variable
 from headrace.runtime.code.codegen import Binder, Program, generate
 from headrace.runtime.code.failure import explain, explained
 

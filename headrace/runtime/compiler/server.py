@@ -30,7 +30,7 @@ from headrace.core import process
 from headrace.core.registry import Kernel
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
-from headrace.resources.invoke import find_kernel
+from headrace.resources.calling.invoke import find_kernel
 from headrace.runtime.compiler.compile import CannotCompile, compile_traced, trace_region
 from headrace.runtime.compiler.cubin import NeedsCompiler
 from headrace.runtime.compiler.direct import Code, NotDirect, NotTried, bare, size

@@ -22,7 +22,7 @@ from torch.overrides import TorchFunctionMode, _pop_mode_temporarily
 from torch.utils import _pytree as pytree
 
 from headrace.core.registry import Kernel
-from headrace.resources.variable import Variable
+from headrace.resources.state.variable import Variable
 from headrace.runtime.compiler.blocks import base, is_view
 from headrace.runtime.compiler.rows import copy_what_is_moved, write_rows_of_copies
 

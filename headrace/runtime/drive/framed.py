@@ -11,8 +11,8 @@ from headrace.core import errors
 from headrace.core.dtypes import int32
 from headrace.passes.pipeline import Context, Stage, run_stage
 from headrace.passes.step_graph import Node, StepGraph, Value
-from headrace.resources.interrupt import Shield
-from headrace.resources.step import Step
+from headrace.resources.stepping.interrupt import Shield
+from headrace.resources.stepping.step import Step
 from headrace.runtime.code.codegen import Binder, Program, generate, generate_begin
 from headrace.runtime.code.failure import blame, explained
 from headrace.runtime.code.number import number, tensor_of

@@ -14,11 +14,11 @@ from typing import Any, Final
 from headrace.core.errors import CancelledError, DeadlineExceededError, OpError
 from headrace.core.wording import cause
 from headrace.passes.step_graph import Node
-from headrace.resources.dispatch import below_autograd
-from headrace.resources.invoke import flat_outputs
-from headrace.resources.saving import carried
-from headrace.resources.step import Event, Step, Waiting, end_of, give_up
-from headrace.resources.waiting import Later
+from headrace.resources.calling.dispatch import below_autograd
+from headrace.resources.calling.invoke import flat_outputs
+from headrace.resources.stepping.saving import carried
+from headrace.resources.stepping.step import Event, Step, Waiting, end_of, give_up
+from headrace.resources.stepping.waiting import Later
 from headrace.runtime.code.codegen import Program
 from headrace.runtime.code.failure import blame, explain, explained
 from headrace.runtime.host.pool import Pool

@@ -14,7 +14,7 @@ from headrace.core.config import ConfigProto, GPUOptions
 from headrace.core.device import canonical_name, forget_device_type, register_device_type, same_or_matches
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import at
-from headrace.resources.value import is_null
+from headrace.resources.calling.value import is_null
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from time import monotonic
 
 from headrace.core.errors import DeadlineExceededError
 from headrace.core.source import at
-from headrace.resources.step import current
+from headrace.resources.stepping.step import current
 
 
 class _Passed(threading.local):

@@ -14,7 +14,7 @@ import torch
 
 from headrace.core.registry import Kernel
 from headrace.passes.step_graph import Node, StepGraph, Value
-from headrace.resources.value import TORCH_DTYPES
+from headrace.resources.calling.value import TORCH_DTYPES
 
 
 def null_kernel(node: Node) -> Kernel | None:

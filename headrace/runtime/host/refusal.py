@@ -20,9 +20,9 @@ from headrace.core.registry import OpDef, Rule
 from headrace.core.shape import TensorShape
 from headrace.core.wording import UNEXPLAINED, is_from_below, place
 from headrace.graph.infer import check_ranks, group_inputs, in_op_words
-from headrace.resources.invoke import arguments
-from headrace.resources.value import from_numpy
-from headrace.resources.variable import Variable
+from headrace.resources.calling.invoke import arguments
+from headrace.resources.calling.value import from_numpy
+from headrace.resources.state.variable import Variable
 
 _NO_KERNEL = re.compile(r"not implemented for|not supported for|Could not run '|unsupported (scalar|data) ?type", re.I)
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory|not enough memory", re.I)

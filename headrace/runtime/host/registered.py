@@ -16,10 +16,10 @@ from headrace.core.registry import REGISTRY, Kernel
 from headrace.core.source import UNKNOWN, Source
 from headrace.graph.graph import Graph
 from headrace.passes.step_graph import Node
-from headrace.resources.container import EVERYBODY, Containers
-from headrace.resources.invoke import bind_attr, find_kernel
-from headrace.resources.node_state import NodeStates
-from headrace.resources.step import Steps
+from headrace.resources.calling.invoke import bind_attr, find_kernel
+from headrace.resources.state.container import EVERYBODY, Containers
+from headrace.resources.state.node_state import NodeStates
+from headrace.resources.stepping.step import Steps
 from headrace.runtime.host.recorder import Recorder
 from headrace.runtime.host.worker import LocalWorker
 

@@ -12,9 +12,9 @@ from headrace.core.registry import Kernel, OpDef
 from headrace.graph.infer import group_inputs
 from headrace.passes.pipeline import passes_off
 from headrace.passes.step_graph import Node
-from headrace.resources.container import Containers
-from headrace.resources.invoke import find_kernel, invoke_on_arrays
-from headrace.resources.rendezvous import Rendezvous
+from headrace.resources.calling.invoke import find_kernel, invoke_on_arrays
+from headrace.resources.state.container import Containers
+from headrace.resources.stepping.rendezvous import Rendezvous
 from headrace.runtime.host.device import LOCAL_TASK, Device, configure, configured, local_devices
 from headrace.runtime.host.gate import Gate
 from headrace.runtime.host.null import null_kernel

@@ -20,10 +20,10 @@ from headrace.core.errors import DeadlineExceededError, InvalidArgumentError
 from headrace.core.source import at
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.written import all_names
-from headrace.resources.saving import Saving
-from headrace.resources.step import Steps, current
+from headrace.resources.stepping.saving import Saving
+from headrace.resources.stepping.step import Steps, current
 
-Variables = frozenset[Any]  # of headrace.resources.variable.Variable
+Variables = frozenset[Any]  # of headrace.resources.state.variable.Variable
 LOOK: Final = 0.002  # seconds after which a consistent save looks again whether steps have ended
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.passes.step_graph import Node, Value
 from headrace.passes.unroll import LOOPS
-from headrace.resources.step import current
+from headrace.resources.stepping.step import current
 
 if TYPE_CHECKING:
     from headrace.runtime.code.codegen import Program

@@ -26,8 +26,8 @@ from headrace.passes.specialise import may_wait, telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
 from headrace.passes.written import saves, written
-from headrace.resources.step import Step, Steps
-from headrace.resources.variable import Variable
+from headrace.resources.state.variable import Variable
+from headrace.resources.stepping.step import Step, Steps
 from headrace.runtime.code.codegen import Binder, Program, choose_arrays, generate, generate_begin
 from headrace.runtime.code.dump import dump
 from headrace.runtime.compiler.compile import Call, CompileRegion

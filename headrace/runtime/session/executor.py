@@ -10,10 +10,10 @@ from time import perf_counter
 from typing import Any
 
 from headrace.passes.step_graph import Value
-from headrace.resources import saving
-from headrace.resources.dispatch import below_autograd
-from headrace.resources.interrupt import Shield
-from headrace.resources.step import Event, Step
+from headrace.resources.calling.dispatch import below_autograd
+from headrace.resources.stepping import saving
+from headrace.resources.stepping.interrupt import Shield
+from headrace.resources.stepping.step import Event, Step
 from headrace.runtime.code.failure import explained
 from headrace.runtime.drive.waits import Waits
 from headrace.runtime.host.threads import _current, one_thread, use_threads

@@ -9,10 +9,10 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Final
 
-from headrace.resources.interrupt import Shield
-from headrace.resources.saving import carried
-from headrace.resources.step import Event, Step
-from headrace.resources.waiting import Done
+from headrace.resources.stepping.interrupt import Shield
+from headrace.resources.stepping.saving import carried
+from headrace.resources.stepping.step import Event, Step
+from headrace.resources.stepping.waiting import Done
 from headrace.runtime.planning.plan import StepPlan
 from headrace.runtime.session.executor import StepRun
 

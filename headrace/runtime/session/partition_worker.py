@@ -16,10 +16,10 @@ from headrace.core.errors import AbortedError, OpError
 from headrace.passes.pipeline import Options, rewrite_placed
 from headrace.passes.portable import Portable, from_portable
 from headrace.passes.step_graph import StepGraph
-from headrace.resources.rendezvous import Rendezvous
-from headrace.resources.saving import carried
-from headrace.resources.step import Step
-from headrace.resources.waiting import Done, Wait
+from headrace.resources.stepping.rendezvous import Rendezvous
+from headrace.resources.stepping.saving import carried
+from headrace.resources.stepping.step import Step
+from headrace.resources.stepping.waiting import Done, Wait
 from headrace.runtime.host.device import Device
 from headrace.runtime.host.registered import TracedGraph
 from headrace.runtime.planning.plan import StepPlan, make_plan

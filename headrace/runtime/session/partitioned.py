@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from headrace.core.errors import AbortedError, OpError, UnavailableError, make_error
 from headrace.core.source import at, user_source
-from headrace.resources.step import Step, Waiting
+from headrace.resources.stepping.step import Step, Waiting
 from headrace.runtime.host.pool import THREAD_NAME
 from headrace.runtime.session.partition_worker import PartitionWorker, Runs
 

@@ -10,7 +10,7 @@ import headrace as tf
 from headrace.core import dtypes
 from headrace.core.registry import REGISTRY
 from headrace.passes.step_graph import Node
-from headrace.resources.variable import Variable
+from headrace.resources.state.variable import Variable
 from headrace.runtime.code.codegen import generate
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.host.worker import LocalWorker

@@ -5,7 +5,7 @@ import torch
 
 import headrace as tf
 from headrace import extend
-from headrace.resources.dispatch import autograd, below_autograd
+from headrace.resources.calling.dispatch import autograd, below_autograd
 
 
 def tracks() -> bool:

@@ -7,7 +7,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import headrace as tf
 from headrace.core.dtypes import float32
 from headrace.core.registry import Kernel
-from headrace.resources.variable import Variable
+from headrace.resources.state.variable import Variable
 from headrace.runtime.compiler import trace
 from headrace.runtime.compiler.trace import Calls
 

@@ -12,11 +12,11 @@ import headrace as tf
 from headrace.core.registry import REGISTRY
 from headrace.extend import op
 from headrace.graph import raw_ops
-from headrace.resources import step as steps
-from headrace.resources.attempt import Attempt, Ended
-from headrace.resources.queue.machine import QueueMachine
-from headrace.resources.queue.queue import Queue
-from headrace.resources.waiting import Done, Wait
+from headrace.resources.state.queue.machine import QueueMachine
+from headrace.resources.state.queue.queue import Queue
+from headrace.resources.stepping import step as steps
+from headrace.resources.stepping.attempt import Attempt, Ended
+from headrace.resources.stepping.waiting import Done, Wait
 from tests.resources.calls import poll
 
 OFF = tf.ConfigProto(compile="off")

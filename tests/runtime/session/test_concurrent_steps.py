@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import headrace as tf
-from headrace.resources.variable import Variable
+from headrace.resources.state.variable import Variable
 from headrace.runtime.session import target
 
 THREADS = 4

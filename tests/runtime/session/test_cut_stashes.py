@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.resources.rendezvous import Rendezvous
+from headrace.resources.stepping.rendezvous import Rendezvous
 
 SIZE, COUNT = 1000, 5
 ONE = tf.ConfigProto(compile="off", allow_soft_placement=True)

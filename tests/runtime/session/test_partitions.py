@@ -13,7 +13,7 @@ from headrace.core.registry import REGISTRY
 from headrace.graph import raw_ops
 from headrace.passes.partition.cut import Cutting
 from headrace.passes.partition.partition import partition
-from headrace.resources.rendezvous import Rendezvous
+from headrace.resources.stepping.rendezvous import Rendezvous
 
 TWO = tf.ConfigProto(device_count={"CPU": 2}, compile="off")
 

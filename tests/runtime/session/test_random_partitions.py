@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headrace as tf
-from headrace.resources.rendezvous import Rendezvous
+from headrace.resources.stepping.rendezvous import Rendezvous
 
 UNARY = [tf.sin, tf.tanh, lambda x: x * 0.5, lambda x: tf.reduce_mean(x) + x, tf.square]
 BINARY = [tf.add, tf.multiply, tf.subtract, lambda a, b: tf.where(a > b, a, b)]

@@ -153,7 +153,7 @@ def test_a_step_that_runs_out_of_time_says_what_it_waits_for(op: str, pipe: Path
 def test_a_producer_that_is_ahead_is_no_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("headrace.resources.step.REPORT_AFTER", 0.05)
+    monkeypatch.setattr("headrace.resources.stepping.step.REPORT_AFTER", 0.05)
     queue = tf.FIFOQueue(1, tf.float32, [[]])
     with tf.Session(config=tf.ConfigProto(compile="off")) as sess, caplog.at_level("INFO", "headrace.step"):
         for op in (queue.enqueue_many([[1.0, 2.0]]), queue.dequeue_many(5)):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.resources.rendezvous import Rendezvous
+from headrace.resources.stepping.rendezvous import Rendezvous
 
 TWO = tf.ConfigProto(device_count={"CPU": 2})
 ONE = tf.ConfigProto(compile="off", allow_soft_placement=True)

@@ -1,6 +1,6 @@
 """SyncReplicasOptimizer: the gradients of several replicas are averaged and applied together (OSDI 2016, section 4.4).
 
-Who may go on is decided elsewhere: each variable has an accumulator (``headrace.resources.accumulator``) that drops late
+Who may go on is decided elsewhere: each variable has an accumulator (``headrace.resources.state.accumulator``) that drops late
 gradients and ends a step when it has enough, and tokens in a queue let replicas begin the next step.  Here are the nodes
 that tie them together, and the hook that starts them in a monitored session.
 """

@@ -16,9 +16,9 @@ from headrace.library.state.partitioned_variable import PartitionedVariable
 from headrace.library.state.variable import Variable
 from headrace.library.train.saver import saveable as saving
 from headrace.library.train.saver.reader import checkpoint_prefix
-from headrace.resources.bundle.opening import open_checkpoint
-from headrace.resources.bundle.writer import BundleWriter, array_pieces
-from headrace.resources.safetensors_file import SafetensorsFile, TensorEntry, check_dtype, write_safetensors
+from headrace.resources.file.bundle.opening import open_checkpoint
+from headrace.resources.file.bundle.writer import BundleWriter, array_pieces
+from headrace.resources.file.safetensors_file import SafetensorsFile, TensorEntry, check_dtype, write_safetensors
 
 
 def save_safetensors(path: Any, source: Any, var_list: Any = None, metadata: Mapping[str, str] | None = None) -> None:

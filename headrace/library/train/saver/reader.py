@@ -12,7 +12,7 @@ from headrace.core.dtypes import DType
 from headrace.core.source import at
 from headrace.library.compat import as_str_any
 from headrace.library.train.saver.state_file import latest_checkpoint
-from headrace.resources.bundle.opening import open_checkpoint
+from headrace.resources.file.bundle.opening import open_checkpoint
 
 
 class CheckpointReader:

@@ -13,9 +13,9 @@ from headrace.core import errors
 from headrace.graph.graph import Graph
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Operation, Tensor
-from headrace.resources.bundle.checkpoint import Checkpoint
-from headrace.resources.bundle.extents import parse_shape_and_slice
-from headrace.resources.bundle.opening import open_checkpoint
+from headrace.resources.file.bundle.checkpoint import Checkpoint
+from headrace.resources.file.bundle.extents import parse_shape_and_slice
+from headrace.resources.file.bundle.opening import open_checkpoint
 
 _PASS_ON = ("Identity", "Reshape")
 

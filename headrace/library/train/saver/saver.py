@@ -37,7 +37,7 @@ from headrace.library.train.saver.state_file import (
     remove_checkpoint,
     write_checkpoint_state,
 )
-from headrace.resources.saving import Saving
+from headrace.resources.stepping.saving import Saving
 
 _GRACE: Final = 5.0  # seconds that a failed save waits for the files that other threads are writing
 

@@ -15,7 +15,7 @@ from headrace.core.checkpoint_def import V1, V2, messages
 from headrace.core.source import at
 from headrace.library import log
 from headrace.library.compat import as_str_any, as_text
-from headrace.resources.bundle.removal import remove_data
+from headrace.resources.file.bundle.removal import remove_data
 
 _DATA = re.compile(r"\.data-\d{5,}-of-\d{5,}")
 

@@ -2,7 +2,8 @@
 
 A cluster takes a machine back by sending SIGTERM, and kills what still runs some seconds later.  Python runs the handler of a
 signal between any two instructions of the main thread, where it cannot save: the step or the saver may be half way.  So the
-handler only takes a note (`resources/interrupt.py` does so for Ctrl-C), and the sessions that save look at it after each run.
+handler only takes a note (`resources/stepping/interrupt.py` does so for Ctrl-C), and the sessions that save look at it after each
+run.
 
 The handler is there while a session of the main thread saves checkpoints, and only if nobody else handles SIGTERM: a program
 that has a handler of its own, or ignores the signal, keeps that.  A second SIGTERM ends the process where it is.

@@ -13,7 +13,7 @@ import pytest
 import headrace as tf
 from headrace.core import errors, file
 from headrace.library.train.saver import leftovers
-from headrace.resources.bundle import merge, writer
+from headrace.resources.file.bundle import merge, writer
 
 TWO = tf.ConfigProto(device_count={"CPU": 2})
 

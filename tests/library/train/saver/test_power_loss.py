@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from library.train.saver.lossy_disk import Mark, Operation, Recorder, Write, left, unconfirmed
-from resources.bundle.arrays import read
+from resources.file.bundle.arrays import read
 
 import headrace as tf
 

@@ -12,7 +12,7 @@ from golden import checkpoint_cases as cases
 import headrace as tf
 from headrace.core import errors, remote_file
 from headrace.eager.context import eager_mode
-from headrace.resources.bundle.reader import BundleReader
+from headrace.resources.file.bundle.reader import BundleReader
 
 GOLDEN = str(Path(__file__).parents[3] / "golden/checkpoints")
 

@@ -1,0 +1,1 @@
+"""Files that hold state: checkpoints, events, safetensors."""

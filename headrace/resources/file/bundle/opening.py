@@ -1,0 +1,20 @@
+"""Opening a checkpoint by its prefix: a bundle if there is an index, else the V1 files that the prefix names."""
+
+from __future__ import annotations
+
+from headrace.core import errors, file
+from headrace.resources.file.bundle.checkpoint import Checkpoint
+from headrace.resources.file.bundle.entry import index_name
+from headrace.resources.file.bundle.reader import held_bundle
+from headrace.resources.file.bundle.v1 import V1Reader
+
+
+def open_checkpoint(prefix: str) -> Checkpoint:
+    """The checkpoint, open for reading; of V1, ``prefix`` may be a pattern.  NotFoundError if there is none."""
+    if file.exists(index_name(prefix)):
+        return held_bundle(prefix)
+    paths = [prefix] if file.exists(prefix) else file.matching(prefix)
+    if not paths:
+        message = f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}"
+        raise errors.NotFoundError(None, None, message)
+    return V1Reader(prefix, paths)

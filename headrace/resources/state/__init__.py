@@ -1,0 +1,1 @@
+"""What outlives a step: variables, queues, accumulators, readers, tables, and the containers that hold them."""
