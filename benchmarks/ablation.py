@@ -23,8 +23,8 @@ from benchmarks import _harness
 from benchmarks._peers import workload
 
 PASSES = (
-    "raise_primitives", "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "trim_stashes", "project_inputs",
-    "defer_sums", "hoist", "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "unroll", "records",
+    "raise_primitives", "fold_shapes", "fold", "trim", "simplify", "cse", "trim_stashes", "project_inputs",
+    "defer_sums", "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "unroll", "records",
     "sink", "arrays",
 )  # fmt: skip
 ALL_OFF = "all of them"

@@ -176,14 +176,12 @@ def depth_max(input, ksize, strides, data_format):
     return input.unflatten(-1, (depth // size, size)).amax(-1)
 
 
-def max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format, indices=None):
-    """The gradient of the input.  ``indices`` are places in the prepared input; they are computed again if they are None."""
+def max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format):
     if channel(ksize, data_format) != 1:
         raise NotImplementedError("MaxPoolGrad is not yet supported on the depth dimension.")
     g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
     x = prepare(input, g, data_format)
-    if indices is None:
-        _, indices = max_with_indices(x, g)
+    _, indices = max_with_indices(x, g)
     dy = restore_first(to_torch(grad, data_format), g.drop)
     check_same(dy, indices)
     if x.dim() == 4:
@@ -353,40 +351,6 @@ def declare_max(suffix, rank, types, explicit):
 
 max_pool_2d, max_pool_2d_grad, max_pool_2d_grad_grad = declare_max("", 4, MAX_TYPES, True)
 max_pool_3d, max_pool_3d_grad, max_pool_3d_grad_grad = declare_max("3D", 5, FLOATING, False)
-
-
-# ---- the same with the positions handed from the pool to its gradient; made by the planner only
-
-INDEXED = f"{window(4, True)}, explicit_paddings: list(int) = [], {layouts(4)}"
-with_indices = op(f"_MaxPoolIndices(input: T; {INDEXED}) -> (output: T, indices: int64)", T=FLOATING)
-with_indices.not_differentiable()
-
-
-@with_indices.shape
-def _(input, ksize, strides, padding, explicit, data_format):
-    shape = pool_shape("MaxPool", 4, input, ksize, strides, padding, explicit, data_format)
-    if not input.is_fully_defined():
-        return [shape, TensorShape([None] * 4)]
-    drop = geometry(input.tuple, ksize, strides, padding, explicit, data_format).drop or (0, 0)
-    sizes = [n + extra for n, extra in zip(spatial(shape.tuple, data_format), drop, strict=True)]
-    return [shape, (shape.tuple[0], channel(shape.tuple, data_format), *sizes)]
-
-
-@with_indices.kernel
-def _(input, ksize, strides, padding, explicit, data_format):
-    g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
-    y, indices = max_with_indices(prepare(input, g, data_format), g)
-    return from_torch(drop_first(y, g.drop), data_format), indices
-
-
-index_grad = op(f"_MaxPoolIndexGrad(input: T, grad: T, indices: int64; {INDEXED}) -> (output: T)", T=FLOATING)
-index_grad.not_differentiable()
-index_grad.shape(lambda input, grad, indices, *values: input.with_rank(4))
-
-
-@index_grad.kernel
-def _(input, grad, indices, ksize, strides, padding, explicit, data_format):
-    return max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format, indices)
 
 
 def declare_avg(suffix, rank):

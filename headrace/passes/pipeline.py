@@ -25,7 +25,6 @@ from headrace.passes.dereference import dereference
 from headrace.passes.fold import LARGEST, Evaluate, fold
 from headrace.passes.fold_shapes import fold_shapes
 from headrace.passes.fuse_updates import fuse_updates
-from headrace.passes.hoist import hoist
 from headrace.passes.inline import inline
 from headrace.passes.instantiate import Recursion, drop_inputs, instantiate, put_constants
 from headrace.passes.late_read import late_reads
@@ -46,7 +45,6 @@ from headrace.passes.schedule import (
     schedule,
     write_early,
 )
-from headrace.passes.share_indices import share_indices
 from headrace.passes.share_transpose import share_transpose
 from headrace.passes.simplify import simplify
 from headrace.passes.sink import sink
@@ -229,11 +227,9 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("late_reads", Stage.READ, _plain(late_reads)),
     Pass("drop_inputs", Stage.REWRITE, _plain(drop_inputs)),
     Pass("trim", Stage.REWRITE, _plain(trim), SIMPLIFY),  # now that devices are known
-    Pass("share_indices", Stage.REWRITE, _plain(share_indices), SIMPLIFY),
     Pass("trim_stashes", Stage.REWRITE, _plain(trim_stashes), SIMPLIFY),
     Pass("project_inputs", Stage.REWRITE, _plain(project_inputs), REWRITE),
     Pass("defer_sums", Stage.REWRITE, _plain(defer_sums), REWRITE),
-    Pass("hoist", Stage.REWRITE, _plain(hoist), REWRITE),
     Pass("sum_products", Stage.REWRITE, _plain(sum_products), REWRITE),
     Pass("accumulate_product", Stage.REWRITE, _plain(accumulate_product), REWRITE),
     Pass("share_transpose", Stage.REWRITE, _plain(share_transpose), REWRITE),

@@ -66,7 +66,7 @@ def test_what_a_compiler_is_given_leaves_out_the_same(off: str, monkeypatch: pyt
 
 
 def test_optional_is_what_only_makes_steps_faster() -> None:
-    assert {"fold", "simplify", "cse", "hoist", "fuse_updates", "arrays"} <= OPTIONAL
+    assert {"fold", "simplify", "cse", "defer_sums", "fuse_updates", "arrays"} <= OPTIONAL
     assert not {"prune", "place", "insert_reads", "cut", "protect_reads", "generate"} & OPTIONAL
 
 

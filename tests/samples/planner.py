@@ -21,18 +21,6 @@ SAMPLES = {
     ],
 }
 
-_IMAGES = np.random.RandomState(1).permutation(48).astype(np.float32).reshape(1, 4, 4, 3)
-_WINDOW = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
-_PLACES = np.array([[[[0, 2], [8, 10]], [[1, 3], [9, 11]], [[5, 7], [13, 15]]]], np.int64)
-
-SAMPLES["_MaxPoolIndices"] = [
-    Sample([_IMAGES], _WINDOW, gradient=False),
-    Sample([_IMAGES.astype(np.float64)], {**_WINDOW, "padding": "VALID", "strides": [1, 1, 1, 1]}, gradient=False),
-]
-SAMPLES["_MaxPoolIndexGrad"] = [
-    Sample([_IMAGES, np.ones([1, 2, 2, 3], np.float32), _PLACES], _WINDOW, gradient=False),
-]
-
 SAMPLES["_AddProduct"] = [
     Sample([_B, np.ones([4, 2], np.float32), _W], gradient=False),
     Sample([np.zeros([0, 3]), np.zeros([0, 2]), _W.astype(np.float64)], gradient=False),
