@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from headrace.client.feed import expand_feeds, fed_tensors, feeder
 from headrace.client.fetch import Fetches, fetch_key
+from headrace.client.partial import Partial, checked_feeds
 from headrace.client.tensor_handle import KEEPING, TensorHandle
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
 from headrace.core.errors import InvalidArgumentError, NotFoundError, OpError
@@ -23,14 +24,13 @@ from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.passes.step_graph import Value
-from headrace.resources.calling.value import is_null, meta_returner, returner, to_numpy
+from headrace.resources.calling.value import is_null, meta_returner, returner
 from headrace.resources.state.memory import DeviceStats, device_stats, memory_limit
 from headrace.resources.stepping.step import deadline
 from headrace.runtime.explain.explain import explain_request
 from headrace.runtime.explain.explanation import Explanation
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.planning.plan import StepPlan
-from headrace.runtime.session.executor import PartialRun
 from headrace.runtime.session.master import Master
 from headrace.runtime.session.target import (
     SCHEME,
@@ -135,16 +135,6 @@ def _config(worker: LocalWorker | None, config: ConfigProto | None) -> ConfigPro
     return merged
 
 
-class _Partial(NamedTuple):
-    run: PartialRun
-    plan: StepPlan
-    feeds: dict[Tensor, Any]
-    fetches: dict[Tensor, Any]
-    remaining: set[Tensor]
-    unfetched: set[Tensor]
-    lock: Any
-
-
 class BaseSession:
     """What ``Session`` and ``InteractiveSession`` share."""
 
@@ -165,7 +155,7 @@ class BaseSession:
         self._target = target
         self._closed = False
         self._calls: dict[Any, _Call] = {}
-        self._partials: dict[str, _Partial] = {}
+        self._partials: dict[str, Partial] = {}
         self._partial_count = 0
         self._lock = threading.Lock()
         cluster = None
@@ -371,19 +361,28 @@ class BaseSession:
             raise InvalidArgumentError(None, None, f"Must specify at least one target to fetch or execute. {at()}")
         fed = fed_tensors(self._graph, feeds or ())
         tensors = list(dict.fromkeys(wanted.tensors))
-        plan = self._master.plan(fed, tensors, wanted.targets, async_feeds=True)
+        plan = self._master.plan(checked_feeds(fed), tensors, wanted.targets, later=True)
+        give = {t: _giver(t, v, True, self) for t, v in zip(tensors, plan.fetches, strict=True)}
+        partial = Partial(self._master.partial_run(plan), plan, fed, give)
         with self._lock:
             self._partial_count += 1
             handle = f"partial_run_{self._partial_count}"
-        feed_values = dict(zip(fed, plan.feeds, strict=True))
-        fetch_values = dict(zip(tensors, plan.fetches, strict=True))
-        self._partials[handle] = _Partial(
-            self._master.partial_run(plan), plan, feed_values, fetch_values, set(fed), set(tensors), threading.Lock()
-        )
+            self._partials[handle] = partial
         return handle
 
     def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
-        """Feeds some of the promised tensors and returns some of the promised fetches."""
+        """Feeds some of the promised tensors and returns some of the promised fetches, each once.
+
+        >>> a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        >>> total = a + b
+        >>> doubled = a * 2.0
+        >>> with tf.Session() as sess:
+        ...     handle = sess.partial_run_setup([doubled, total], [a, b])
+        ...     first = sess.partial_run(handle, doubled, {a: 4.0})
+        ...     print(sess.partial_run(handle, total, {b: first}))
+        12.0
+        """
+        self._check_can_run()
         partial = self._partials.get(handle)
         if partial is None:
             raise InvalidArgumentError(
@@ -393,42 +392,17 @@ class BaseSession:
             )  # fmt: skip
         pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
         wanted = Fetches(self._graph, fetches)
-        for tensor in wanted.tensors:
-            if tensor not in partial.fetches:
-                raise InvalidArgumentError(
-                    None, None, f"The fetch {tensor.name} was not specified in partial_run_setup. {at()}"
-                )
-        with partial.lock:
-            for tensor, _ in pairs:
-                if tensor not in partial.feeds:
-                    raise InvalidArgumentError(
-                        None, None, f"The feed {tensor.name} was not specified in partial_run_setup. {at()}"
-                    )
-                if tensor not in partial.remaining:
-                    raise InvalidArgumentError(None, None, f"The feed {tensor.name} has already been fed. {at()}")
-            converted = [(t, feeder(t)(v)) for t, v in pairs]
-            try:
-                for tensor, fed in converted:
-                    partial.remaining.discard(tensor)
-                    partial.run.supply(partial.feeds[tensor], fed)
-            except Exception:
+        if wanted.targets:
+            raise RuntimeError(
+                f"partial_run() requires empty `target_list`. Received: target_list={[op.name for op in wanted.targets]}: "
+                f"operations given to partial_run_setup run by themselves, when what they need is fed {at()}"
+            )
+        values = [(tensor, feeder(tensor)(value)) for tensor, value in pairs]
+        try:
+            results = partial.run(values, wanted.tensors)
+        finally:
+            if partial.ended:
                 self._partials.pop(handle, None)
-                raise
-            results = []
-            for tensor in wanted.tensors:
-                try:
-                    results.append(to_numpy(partial.run.get(partial.fetches[tensor]), True))
-                except KeyError:
-                    missing = ", ".join(sorted(t.name for t in partial.remaining))
-                    raise InvalidArgumentError(
-                        None,
-                        None,
-                        f"{tensor.name} cannot be computed from what was fed so far; not fed yet: {missing} {at()}",
-                    ) from None
-            partial.unfetched.difference_update(wanted.tensors)
-            if not partial.remaining and not partial.unfetched:  # nothing more can be asked of it
-                self._partials.pop(handle, None)
-                partial.run.finish()
         return wanted.rebuild(results)
 
     # ---- life

@@ -100,6 +100,17 @@ class RemoteRuns:
         payload = {"session": self._session, "handle": handle, "step": step, "seconds": seconds, "ended": ended}
         self._peer.call("run", payload, [_plain(value) for value in feeds], answered)
 
+    def give(self, step: int, key: str, value: Any) -> None:
+        if self._peer.lost is not None:
+            raise lost_receiver(self._task, self._peer.lost)
+        self._peer.push("send", {"step": step, "key": key}, [_plain(value)], order=f"{step}/{key}")
+
+    def take(self, step: int, keys: Sequence[str], done: Done) -> None:
+        def answered(reply: dict[str, Any], values: list[Any], error: OpError | None) -> None:
+            done(values if error is None else None, None if error is None else self._explained(error, {}))
+
+        self._peer.call("take", {"session": self._session, "step": step, "keys": list(keys)}, [], answered)
+
     def trace(self, handle: int) -> int:
         traced: int = self._ask("trace", handle)["handle"]
         self._origins[traced] = self._origins[handle]

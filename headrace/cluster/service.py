@@ -198,6 +198,17 @@ class TaskService:
         """What a partition of another task has sent to one of this task."""
         self.worker.rendezvous.send(message.payload["step"], message.payload["key"], message.tensors)
 
+    def take(self, message: _Message) -> None:
+        """The client takes what partitions of a step have left for it, when it is there."""
+
+        def done(values: Sequence[Any] | None, error: BaseException | None) -> None:
+            if error is not None:
+                message.refuse(error)
+            else:
+                message.answer(tensors=values or ())
+
+        self._session(message.payload).partitions.take(message.payload["step"], message.payload["keys"], done)
+
     def close_session(self, message: _Message) -> None:
         self._end_session(message.payload["session"])
         message.answer()
@@ -385,9 +396,10 @@ _METHODS: Final[dict[str, Callable[[TaskService, _Message], None]]] = {
     "statistics": TaskService.statistics,
     "run": TaskService.run,
     "abort": TaskService.abort,
+    "take": TaskService.take,
     "send": TaskService.send,
     "close": TaskService.close_session,
     "reset": TaskService.reset,
 }
 _ONE_WAY: Final = frozenset({"abort", "send"})  # these are not answered
-_QUICK: Final = frozenset({"hello", "ping", "run", "abort", "send"})  # these neither plan nor wait
+_QUICK: Final = frozenset({"hello", "ping", "run", "abort", "send", "take"})  # these neither plan nor wait

@@ -49,7 +49,7 @@ from headrace.passes.share_transpose import share_transpose
 from headrace.passes.simplify import simplify
 from headrace.passes.sink import sink
 from headrace.passes.specialise import may_wait, specialise
-from headrace.passes.step_graph import Node, StepGraph
+from headrace.passes.step_graph import APART, Node, StepGraph
 from headrace.passes.strand import Strand, crossing, cut
 from headrace.passes.sum_products import sum_products
 from headrace.passes.take_turns import take_turns
@@ -112,6 +112,7 @@ class Context:
     is_async: Callable[[Node], bool] = may_wait
     strands: list[Strand] = field(default_factory=list)  # those that ``cut`` makes
     largest: int = LARGEST  # bytes of a constant that is folded
+    later: bool = False  # whether feeds come while the step runs
     made: bool = False  # whether GRAPH is given a body that was made of primitives, not the client's graph
 
     @property
@@ -188,7 +189,11 @@ def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
 def _prune(graph: StepGraph, context: Context) -> StepGraph:
     if context.made:
         return graph
-    return put_constants(prune(context.feeds, context.fetches, context.targets), context.constants)
+    graph = prune(context.feeds, context.fetches, context.targets)
+    if context.later:
+        for value in graph.feeds:
+            value.op.attrs[APART] = True
+    return put_constants(graph, context.constants)
 
 
 def _raise(graph: StepGraph, context: Context) -> StepGraph:
@@ -317,10 +322,14 @@ def make_step_graph(
 
 
 def make_placed_graph(
-    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options
-) -> StepGraph:
-    """The graph of a step in which every node, those of bodies among them, has the full name of a device and reads are nodes."""
-    context = Context(options, feeds, fetches, targets)
+    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options,
+    later: bool = False,
+) -> StepGraph:  # fmt: skip
+    """The graph of a step in which every node, those of bodies among them, has the full name of a device and reads are nodes.
+
+    ``later``: the feeds come while the step runs, each by itself.
+    """
+    context = Context(options, feeds, fetches, targets, later=later)
     graph = run_stage(Stage.GRAPH, StepGraph([], [], [], []), context)
     graph = run_stage(Stage.PLACE, graph, context)
     for one in (*bodies_within(graph), graph):

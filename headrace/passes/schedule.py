@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from headrace.core.registry import REGISTRY
 from headrace.passes.match import Ops
 from headrace.passes.read import ref_positions
-from headrace.passes.step_graph import Node, Value, topological
+from headrace.passes.specialise import may_wait
+from headrace.passes.step_graph import APART, Node, Value, topological
 
 UNLOCK = Ops("ConsumeMutexLock")
 HOLD = Ops("_Hold")  # what comes after one is computed again, to save memory
@@ -46,8 +47,12 @@ def write_early(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
 
 
 def order_reads(order: Sequence[Node]) -> None:
-    """Adds a control edge from each read to the later writes of the same state, so that no regrouping swaps them."""
+    """Adds a control edge from each read to the later writes of the same state, so that no regrouping swaps them.
+
+    In a step whose nodes are marked `APART`, a write does not wait for a read that waits for more than the write does.
+    """
     readers: dict[Value, list[Node]] = {}
+    waits = _waits(order) if any(APART in node.attrs for node in order) else {}
     for node in order:
         if node.op_def.traits.reads_buffer:
             readers.setdefault(root(node.inputs[0]), []).append(node)
@@ -55,7 +60,21 @@ def order_reads(order: Sequence[Node]) -> None:
             for p in ref_positions(node):
                 handle = root(node.inputs[p])
                 ordered = set(node.predecessors())
-                node.control_inputs += [r for r in readers.pop(handle, ()) if r not in ordered]
+                before = readers.pop(handle, [])
+                if waits:
+                    readers[handle] = [r for r in before if waits[r] & ~waits[node]]
+                    before = [r for r in before if not waits[r] & ~waits[node]]
+                node.control_inputs += [r for r in before if r not in ordered]
+
+
+def _waits(order: Sequence[Node]) -> dict[Node, int]:
+    """The nodes that wait which each node depends on, or is: a set is a number, with a bit for each."""
+    waits: dict[Node, int] = {}
+    for i, node in enumerate(order):
+        waits[node] = 1 << i if may_wait(node) else 0
+        for before in node.predecessors():
+            waits[node] |= waits.get(before, 0)  # what closes a loop of primitives comes later
+    return waits
 
 
 def protect_reads(order: Sequence[Node], escaping: set[Value]) -> list[Node]:

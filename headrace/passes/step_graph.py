@@ -17,6 +17,10 @@ from headrace.core.shape import TensorShape
 from headrace.core.source import UNKNOWN, Source
 from headrace.graph.text import to_text
 
+# An attribute of nodes whose values come while the step runs, some long after others (partial runs): feeds, and what is taken
+# from other partitions.  What comes after one is not moved before it, and nothing waits for one that it does not need.
+APART = "_apart"
+
 _maker = attrgetter("op")
 
 
@@ -119,10 +123,11 @@ class StepGraph:
         return users
 
     def after_effects(self) -> set[Node]:
-        """Nodes that change something outside the step, or wait for one that does."""
+        """Nodes that change something outside the step, or wait for one that does, or for a value that comes `APART`."""
         after: set[Node] = set()
         for node in self.nodes:
-            if node.op_def.traits.has_effect or (after and not after.isdisjoint(node.predecessors())):
+            effect = node.op_def.traits.has_effect or APART in node.attrs
+            if effect or (after and not after.isdisjoint(node.predecessors())):
                 after.add(node)
         return after
 

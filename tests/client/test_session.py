@@ -278,8 +278,9 @@ class TestPartialRun:
         r = tf.add(a, b, name="r")
         with tf.Session() as sess:
             h = sess.partial_run_setup([r], [a, b])
-            with pytest.raises(tf.errors.InvalidArgumentError, match="not fed yet: b:0"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Fetch r:0 can't be computed.*not fed yet: b:0"):
                 sess.partial_run(h, r, {a: 1.0})
+            sess.partial_run(h, [], {a: 1.0})  # a call that is refused has fed nothing
             with pytest.raises(tf.errors.InvalidArgumentError, match="The feed a:0 has already been fed"):
                 sess.partial_run(h, [], {a: 1.0})
             with pytest.raises(tf.errors.InvalidArgumentError, match="was not specified in partial_run_setup"):
@@ -288,9 +289,49 @@ class TestPartialRun:
                 tf.errors.InvalidArgumentError, match="The feed r:0 was not specified in partial_run_setup"
             ):
                 sess.partial_run(h, [], {r: 1.0})
+            with pytest.raises(RuntimeError, match=r"requires empty `target_list`.*\['r'\]"):
+                sess.partial_run(h, r.op)
             assert sess.partial_run(h, r, {b: 2.0}) == 3.0
             with pytest.raises(tf.errors.InvalidArgumentError, match="not a handle"):
                 sess.partial_run("nonsense", r)
+            h = sess.partial_run_setup([r, r], [a, b])
+            assert sess.partial_run(h, [r, r], {a: 1.0, b: 1.0}) == [2.0, 2.0]
+            h = sess.partial_run_setup([r, tf.negative(r)], [a, b])
+            assert sess.partial_run(h, r, {a: 1.0, b: 1.0}) == 2.0
+            with pytest.raises(tf.errors.InvalidArgumentError, match="The fetch r:0 has already been fetched"):
+                sess.partial_run(h, r)
+        with pytest.raises(RuntimeError, match="closed Session"):
+            sess.partial_run(h, r)
+
+    @pytest.mark.parametrize("control_flow", ["auto", "lowered"])
+    def test_loops(self, control_flow: str) -> None:
+        a, b = (tf.placeholder(tf.float32, [], name=n) for n in "ab")
+        _, power = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * a), [0, 1.0])
+        total = power + b
+        with tf.Session(config=tf.ConfigProto(control_flow=control_flow)) as sess:
+            h = sess.partial_run_setup([power, total], [a, b])
+            assert sess.partial_run(h, power, {a: 2.0}) == 8.0
+            assert sess.partial_run(h, total, {b: 1.0}) == 9.0
+
+    def test_a_use_that_waits_for_a_feed_sees_what_was_written_before(self) -> None:
+        a = tf.placeholder(tf.float32, [])
+        v = tf.Variable(1.0)
+        waited = tf.square(a)
+        with tf.control_dependencies([waited]):
+            later = v.read_value() + waited
+        write = v.assign_add(1.0)
+        with tf.Session() as sess:
+            sess.run(v.initializer)
+            h = sess.partial_run_setup([later, write], [a])
+            assert sess.partial_run(h, write) == 2.0
+            assert sess.partial_run(h, later, {a: 3.0}) == 11.0
+
+    def test_fetches_become_handles(self) -> None:
+        a = tf.placeholder(tf.float32, [])
+        kept = tf.get_session_handle(a * 2.0)
+        with tf.Session() as sess:
+            handle = sess.partial_run(sess.partial_run_setup([kept], [a]), kept, {a: 3.0})
+            assert handle.eval() == 6.0
 
 
 class TestThreads:

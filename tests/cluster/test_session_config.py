@@ -131,13 +131,3 @@ def test_another_cluster_is_refused(cluster: Cluster) -> None:
     assert "test_session_config.py" in str(raised.value)
     with tf.Session(config=tf.ConfigProto(cluster_def=cluster.spec.as_cluster_def())) as local:
         assert local.run(tf.constant(1.0) + 1.0) == 2.0, "no target, no cluster"
-
-
-def test_partial_runs_stay_within_the_task(cluster: Cluster) -> None:
-    x = tf.placeholder(tf.float32, [])
-    here, there = on("/job:worker", lambda: x * 2.0), on("/job:ps", lambda: tf.square(x))
-    with cluster.session() as session:
-        handle = session.partial_run_setup([here], [x])
-        assert session.partial_run(handle, here, {x: 3.0}) == 6.0
-        with pytest.raises(tf.errors.UnimplementedError, match=f"stays within the client's task.*needs {PS}: use run"):
-            session.partial_run_setup([there], [x])

@@ -95,7 +95,7 @@ class Step:
         self.post: Post | None = None  # of a partition: how it sends to others and takes from them
         self.divided = False  # into partitions, which have steps of their own
         self._listeners: list[SimpleQueue[Event]] = []
-        self._reported = False
+        self._reported = until == inf  # who may wait for ever is not asked why
 
     def __str__(self) -> str:
         return f"step {self.number}"

@@ -78,16 +78,11 @@ class Writers:
     # ---- steps
 
     @staticmethod
-    @contextmanager
-    def noted(plan: Plan) -> Iterator[None]:
-        """A step of a plan that writes runs inside."""
+    def note(plan: Plan) -> None:
+        """A step of a plan that writes begins; when it ends, it takes back what it has added to ``plan.running``."""
         plan.running.append(None)
-        try:
-            if plan.writers.watched:
-                plan.writers.enter(plan)
-            yield
-        finally:
-            plan.running.pop()
+        if plan.writers.watched:
+            plan.writers.enter(plan)
 
     def enter(self, plan: Plan) -> None:
         """A step that is noted begins while somebody watches: the save is told, or the step waits until it may write."""

@@ -54,7 +54,7 @@ class Request:
     feeds: tuple[Tensor, ...]
     fetches: tuple[Tensor, ...]
     targets: tuple[Operation, ...]
-    async_feeds: bool = False
+    later: bool = False  # whether the feeds come while it runs (`PartialRun`)
 
     @property
     def devices(self) -> Collection[str]:
@@ -67,7 +67,7 @@ class Request:
 
     def placed(self, options: Options) -> StepGraph:
         """The step graph as it can be cut between devices, each time a new one."""
-        graph = make_placed_graph(self.feeds, self.fetches, self.targets, options)
+        graph = make_placed_graph(self.feeds, self.fetches, self.targets, options, self.later)
         _refuse_unfed(graph)
         return graph
 
@@ -80,9 +80,6 @@ class Partitions(Protocol):
 
 class Blueprint(Protocol):
     """What plans of a step are made from, each time from a new graph: a request, or a partition that a worker keeps."""
-
-    @property
-    def async_feeds(self) -> bool: ...
 
     @property
     def devices(self) -> Collection[str]:
@@ -120,7 +117,6 @@ class Part:
     program: Program  # of a node that waits
     node: Node  # the node that waits, or the first one
     plan: StepPlan | None = None  # of a strand that computes: how it runs, with threads and tiers of its own
-    fed: bool = False  # stands for a feed that comes later (partial runs)
 
 
 @dataclass(slots=True)
@@ -161,6 +157,8 @@ class StepPlan:
     running: list[None] = field(default_factory=list)  # of a plan that writes: one for each step that runs
     saves: Variables | None = None  # the variables that it saves; None if it saves nothing
     saves_elsewhere: tuple[str, ...] = ()  # the names of those on other tasks
+    needs: tuple[int, ...] = ()  # where feeds come later: those that each fetch needs, bit i for feed i
+    writes_unfed: bool = False  # where feeds come later: whether it may write variables before the first
     plain: bool = field(init=False)  # whether the step can neither wait nor loop
     waits: bool = field(init=False)  # whether nodes may wait
     uses: dict[Value, int] = field(init=False)  # of values that cross parts: how many take each, fetches included
@@ -193,7 +191,7 @@ def make_plan(
         graph = run_stage(Stage.FUSE, graph, context)
         return _single(request, graph, worker, options, strand=strand)
     graph = request.graph(options) if graph is None else graph
-    waits = request.async_feeds or any(map(may_wait, graph.nodes))
+    waits = any(map(may_wait, graph.nodes))
     if not waits:
         graph = run_stage(Stage.FUSE, graph, context)
     graph = run_stage(Stage.LOWER, graph, context)
@@ -287,8 +285,7 @@ def _specialised(
 
 def _strands(request: Blueprint, graph: StepGraph, options: Options) -> list[Strand]:
     """The strands of a step.  The same request has the same strands each time."""
-    fed = {v.op for v in graph.feeds} if request.async_feeds else set()
-    context = Context(options, is_async=lambda node: node in fed or may_wait(node))
+    context = Context(options)
     run_stage(Stage.CUT, graph, context)
     return context.strands
 
@@ -331,7 +328,6 @@ def _in_parts(request: Blueprint, graph: StepGraph, worker: RegisteredGraph, opt
     """The plan of a step in which nodes wait: a part for each strand."""
     borrowed = borrowed_fetches(graph)
     strands = _strands(request, graph, options)
-    fed = {v.op for v in graph.feeds}
     placed: dict[str, Any] = {}
     parts = []
     for strand in strands:
@@ -342,17 +338,15 @@ def _in_parts(request: Blueprint, graph: StepGraph, worker: RegisteredGraph, opt
             plan = _single(request, inner, worker, options, strand=here)
             parts.append(Part(strand, plan.programs[0], strand.nodes[0], plan))
         else:
-            parts.append(_waiting_part(strand, strand.nodes[-1], strand.nodes[-1] in fed, here, worker))
+            parts.append(_waiting_part(strand, strand.nodes[-1], here, worker))
     return StepPlan(
         request, graph, [p.program for p in parts], graph.feeds, graph.fetches, borrowed, worker.resources.generation,
         ThreadChoice(1), worker.steps, worker.pool, parts=parts, flow=Flow.of([s.after for s in strands]),
     )  # fmt: skip
 
 
-def _waiting_part(strand: Strand, node: Node, fed: bool, here: PlacedStrand, worker: RegisteredGraph) -> Part:
+def _waiting_part(strand: Strand, node: Node, here: PlacedStrand, worker: RegisteredGraph) -> Part:
     """The part of one node that waits."""
-    if fed:
-        return Part(strand, Program(lambda: None, "", {}, {}), node, fed=True)
     graph = strand.graph()
     inside = {v.op for v in graph.feeds}
     nodes = [n for n in graph.nodes if n not in inside]

@@ -55,9 +55,8 @@ class Planner:
         """The plan, equipped with tiers.  ``graph``: the blueprint's, where there is one already."""
         with no_collection():
             plan = make_plan(blueprint, self.registered, self.options(), graph=graph)
-        if not blueprint.async_feeds:
-            for one in [part.plan for part in plan.parts if part.plan is not None] or [plan]:
-                self._equip(one)
+        for one in [part.plan for part in plan.parts if part.plan is not None] or [plan]:
+            self._equip(one)
         return plan
 
     def _equip(self, plan: StepPlan) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from math import inf
 from queue import SimpleQueue
 from time import perf_counter
@@ -17,7 +16,6 @@ from headrace.resources.stepping.step import Event, Step
 from headrace.runtime.code.failure import explained
 from headrace.runtime.drive.waits import Waits
 from headrace.runtime.host.threads import _current, one_thread, use_threads
-from headrace.runtime.host.writers import Writers
 from headrace.runtime.planning.plan import Part, StepPlan
 
 Entry = Callable[[StepPlan, Sequence[Any]], tuple[Any, ...]]
@@ -31,7 +29,7 @@ def entry(plan: StepPlan) -> Entry:
 
 
 def _execute_writing(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
-    # `Writers.noted`, written out because steps are short.
+    # `Writers.note`, written out because steps are short.
     running = plan.running
     running.append(None)
     try:
@@ -109,15 +107,10 @@ def _call(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
 class StepRun:
     """One step under way, in parts.  Used by one thread at a time."""
 
-    def __init__(
-        self, plan: StepPlan, step: Step, guard: Shield, keep: bool = False, events: SimpleQueue[Event] | None = None
-    ) -> None:
-        """``keep``: all values until the end; otherwise each is let go when the last strand that uses it has taken it.
-
-        ``events``: where its thread waits, if not at a queue of its own.
-        """
+    def __init__(self, plan: StepPlan, step: Step, guard: Shield, events: SimpleQueue[Event] | None = None) -> None:
+        """``events``: where its thread waits, if not at a queue of its own."""
         assert plan.flow is not None
-        self._uses = {} if keep else plan.uses.copy()
+        self._uses = plan.uses.copy()  # a value is let go when the last strand that uses it has taken it
         self._parts = plan.parts
         self._fetches = plan.fetches
         self._feeds = plan.feeds
@@ -174,10 +167,9 @@ class StepRun:
         inputs = []
         for value in part.strand.inputs:
             inputs.append(values[value])
-            if uses:
-                uses[value] -= 1
-                if not uses[value]:
-                    del values[value]
+            uses[value] -= 1
+            if not uses[value]:
+                del values[value]
         return inputs
 
     def settle(self, patience: float = inf, since: float | None = None) -> bool:
@@ -193,44 +185,3 @@ class StepRun:
         del results  # which would live as long as what runs now
         self.advance(self.flow.done(index))
         return True
-
-
-class PartialRun:
-    """A step whose feeds arrive in several calls (``Session.partial_run``)."""
-
-    def __init__(self, plan: StepPlan) -> None:
-        self._plan = plan
-        self._steps = plan.steps
-        self._step = plan.steps.start()
-        self._run = StepRun(plan, self._step, Shield(), keep=True)
-        self._feeds = {part.node.outputs[0]: part.strand.index for part in plan.parts if part.fed}
-        self._go(lambda: self._run.advance([i for i in self._run.flow.start() if i not in self._feeds.values()]))
-
-    def supply(self, value: Value, fed: Any) -> None:
-        self._run.values[value] = fed
-        self._go(lambda: self._run.advance(self._run.flow.done(self._feeds[value])))
-
-    def get(self, value: Value) -> Any:
-        """The value; KeyError if what was fed so far does not determine it."""
-        while value not in self._run.values and self._run.waits:
-            self._go(self._run.settle)
-        return self._run.values[value]
-
-    def finish(self) -> None:
-        """Waits for what is under way, and ends the step."""
-        while self._run.waits:
-            self._go(self._run.settle)
-        self._steps.finish(self._step)
-
-    def _go(self, work: Callable[[], object]) -> None:
-        try:
-            with (
-                Shield() as self._run.guard,
-                self._step.entered(),
-                Writers.noted(self._plan) if self._plan.writes else nullcontext(),
-            ):
-                work()
-        except BaseException as e:
-            self._run.waits.cancel(e)
-            self._steps.finish(self._step)
-            raise

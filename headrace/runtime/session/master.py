@@ -8,17 +8,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from headrace.core.config import ConfigProto, RunMetadata
-from headrace.core.errors import OpError, UnimplementedError
+from headrace.core.errors import OpError, ResourceExhaustedError
 from headrace.core.process import no_collection
 from headrace.core.source import at
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
+from headrace.passes.bodies import held_bodies
 from headrace.passes.choose_device import Chooser
 from headrace.passes.partition.cut import Cutting
-from headrace.passes.partition.partition import destinations, partition, partition_names
+from headrace.passes.partition.later import feed_later, needed_feeds
+from headrace.passes.partition.partition import Partition, destinations, partition, partition_names
 from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
@@ -39,11 +41,14 @@ from headrace.runtime.planning.plan import (
     note_effects,
 )
 from headrace.runtime.planning.planner import Planner
-from headrace.runtime.session.executor import Entry, PartialRun, entry
+from headrace.runtime.session.executor import Entry, entry
+from headrace.runtime.session.partial import PartialRun
 from headrace.runtime.session.partition_graph import partition_graph
 from headrace.runtime.session.partition_worker import PartitionWorker, Runs, Send, Task
 from headrace.runtime.session.partitioned import Member, PartitionedStep
 from headrace.runtime.session.step_stats import cost_graph, step_stats
+
+PARTIAL_RUNS: Final = 512  # unfinished ones of a session in a cluster: each is a call under way on its tasks
 
 
 class Cluster(Protocol):
@@ -95,6 +100,7 @@ class Master:
             cluster.on_lost(self._local.lose)
         self._tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
         self._plans: dict[tuple[Request, int], StepPlan] = {}
+        self._partial_runs: set[PartialRun] = set()  # those that have not ended
         self._lock = threading.Lock()
 
     def _whole(self) -> WholeGraph:
@@ -119,10 +125,13 @@ class Master:
         feeds: Sequence[Tensor],
         fetches: Sequence[Tensor],
         targets: Sequence[Operation],
-        async_feeds: bool = False,
+        later: bool = False,
     ) -> StepPlan:
-        """The cached plan for this request; made anew when an existing node of the graph was changed."""
-        request = Request(tuple(feeds), tuple(fetches), tuple(targets), async_feeds)
+        """The cached plan for this request; made anew when an existing node of the graph was changed.
+
+        ``later``: the feeds come while it runs (`partial_run`).
+        """
+        request = Request(tuple(feeds), tuple(fetches), tuple(targets), later)
         key = (request, self.graph._mutations)
         plan = self._plans.get(key)
         if plan is None or plan.generation != self.registered.resources.generation:
@@ -134,9 +143,7 @@ class Master:
         return plan
 
     def _make(self, request: Request) -> StepPlan:
-        if request.async_feeds and self._cluster is not None:
-            self._check_partial(request)
-        if self._one_partition or request.async_feeds:
+        if self._one_partition and not request.later:
             plan = self.planner.plan(request)
             note_effects(plan, effects_of(plan.graph, self.registered), self.registered)
             return plan
@@ -145,30 +152,46 @@ class Master:
             graph = request.placed(options)
             effects = effects_of(graph, self.registered)
             names = partition_names(graph, self.part_of)
-            if not names or (len(names) == 1 and task_of(names[0]) == self.worker.task):
+            if request.later:
+                plan = self._cut_for_later(request, graph, bool(names))
+            elif not names or (len(names) == 1 and task_of(names[0]) == self.worker.task):
                 plan = self.planner.plan(request, rewrite_placed(graph, options))
             else:
                 plan = self._cut(request, graph)
             note_effects(plan, effects, self.registered)
             return plan
 
-    def _check_partial(self, request: Request) -> None:
-        """Raises if a run in several calls needs another task."""
-        names = partition_names(request.placed(self.planner.options()), self.part_of)
-        others = sorted({task_of(name) for name in names} - {self.worker.task})
-        if others:
-            raise UnimplementedError(
-                None, None,
-                f"partial_run stays within the client's task, {self.worker.task}, but what is asked for needs "
-                f"{', '.join(others)}: use run {at()}",
-            )  # fmt: skip
-
     def _cut(self, request: Request, graph: StepGraph) -> StepPlan:
         """The plan of a step over several partitions, which are registered here."""
+        return self._register(request, graph, lambda: partition(graph, self.part_of, self.cutting))
+
+    def _cut_for_later(self, request: Request, graph: StepGraph, anything: bool) -> StepPlan:
+        """The plan of a step whose feeds come while it runs.  ``anything``: whether something runs in it."""
+        needs = needed_feeds(graph)
+        values = list(graph.fetches)
+        writes = [needs.get(node, 0) for node in graph.nodes if node.op_def.traits.writes or held_bodies(node)]
+
+        def cut() -> list[Partition]:
+            # Gathered or delayed, what needs one feed could wait for another.
+            parts = partition(graph, self.part_of, replace(self.cutting, gather=False, late=False))
+            if not anything:
+                parts[0].name = self.worker.device("").name
+            feeds, fetches = [t.name for t in request.feeds], [t.name for t in request.fetches]
+            for one in parts:
+                feed_later(one, feeds, fetches, borrowed_fetches(one.graph))
+            return parts
+
+        plan = self._register(request, graph, cut)
+        plan.needs = tuple(needs.get(value.op, 0) for value in values)
+        plan.writes_unfed = 0 in writes
+        return plan
+
+    def _register(self, request: Request, graph: StepGraph, cut: Callable[[], list[Partition]]) -> StepPlan:
+        """The plan of a step whose partitions, which ``cut`` makes of the graph, are registered with their tasks."""
         borrowed = borrowed_fetches(graph)
         feeds, fetches = list(graph.feeds), list(graph.fetches)
         origins = origins_of(graph)
-        parts = partition(graph, self.part_of, self.cutting)
+        parts = cut()
         tasks = {one.name: task_of(one.name) for one in parts}
         sends = {one.name: destinations(one.graph) for one in parts}
         members = []
@@ -248,10 +271,21 @@ class Master:
         ]
 
     def partial_run(self, plan: StepPlan) -> PartialRun:
-        return PartialRun(plan)
+        """Begins a step of a plan whose feeds come later."""
+        if self._cluster is not None and len(self._partial_runs) >= PARTIAL_RUNS:
+            raise ResourceExhaustedError(
+                None, None,
+                f"{PARTIAL_RUNS} partial runs of the session are unfinished, and more are not accepted in a cluster: feed and "
+                f"fetch all that was promised to partial_run_setup, or close the session {at()}",
+            )  # fmt: skip
+        run = PartialRun(plan, self._partial_runs.discard)
+        self._partial_runs.add(run)
+        return run
 
     def close(self) -> None:
         self.registered.close()
+        for run in self._partial_runs.copy():
+            run.close()
         if self._cluster is not None:
             self._cluster.close()
         self._plans.clear()

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
-from headrace.core.errors import AbortedError, OpError
+from headrace.core.errors import AbortedError, CancelledError, OpError
+from headrace.passes.partition.later import left_fetches
 from headrace.passes.pipeline import Options, rewrite_placed
 from headrace.passes.portable import Portable, from_portable
 from headrace.passes.step_graph import StepGraph
@@ -46,6 +47,15 @@ class Runs(Protocol):
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Begins to run a partition in a step, and tells ``done`` its results or its error."""
 
+    def give(self, step: int, key: str, value: Any) -> None:
+        """Leaves a value for the partitions of a step that has begun."""
+
+    def take(self, step: int, keys: Sequence[str], done: Done) -> None:
+        """Tells ``done`` the values that partitions leave under these keys, or the error that ends the step.
+
+        There is one value for each key; None is dead.
+        """
+
     def trace(self, handle: int) -> int:
         """Keeps a partition once more, with code that notes when each node runs; returns the handle to run that by."""
 
@@ -71,8 +81,6 @@ class Task:
 class PartitionBlueprint:
     """A partition as a worker keeps it."""
 
-    async_feeds = False
-
     def __init__(self, data: Portable, origins: Mapping[str, Any], devices: Collection[str]) -> None:
         """``devices``: those of the worker that the step uses."""
         self._data = data
@@ -87,16 +95,24 @@ class PartitionBlueprint:
 class StepPost:
     """How one partition of one step sends and takes."""
 
-    __slots__ = ("_rendezvous", "_sends", "_step")
+    __slots__ = ("_rendezvous", "_sends", "_step", "_unsent")
 
-    def __init__(self, step: int, rendezvous: Rendezvous, sends: Mapping[str, Send]) -> None:
-        """``sends``: what sends to each partition."""
+    def __init__(self, step: int, rendezvous: Rendezvous, sends: Mapping[str, Send], fetches: Collection[str]) -> None:
+        """``sends``: what sends to each partition.  ``fetches``: the keys under which it leaves fetches for the client."""
         self._step = step
         self._rendezvous = rendezvous
         self._sends = sends
+        self._unsent = set(fetches)
 
     def send(self, destination: str, key: str, values: Sequence[Any]) -> None:
+        if self._unsent:
+            self._unsent.discard(key)
         self._sends[destination](self._step, key, values)
+
+    def leave_dead(self) -> None:
+        """Nothing more is sent: fetches that were not are dead, and the client who waits for them is told so."""
+        for key in self._unsent:
+            self._rendezvous.send(self._step, key, [None])
 
     def recv(self, keys: Sequence[str], done: Done) -> Wait | None:
         return self._rendezvous.recv(self._step, keys, done)
@@ -109,6 +125,7 @@ class Registered(NamedTuple):
     plan: StepPlan
     sends: Mapping[str, Send]
     tasks: frozenset[str]  # those that its steps involve
+    fetches: Collection[str]  # the keys under which it leaves fetches for the client (partial runs)
     traced: TracedGraph | None = None  # what its plan is bound to if its steps are traced
 
 
@@ -138,7 +155,7 @@ class PartitionWorker:
         sends = {partition: self._sender(task) for partition, task in routes.items()}
         handle = next(self._handles)
         tasks = frozenset((*routes.values(), *sources))
-        self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends, tasks)
+        self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends, tasks, left_fetches(data))
         return handle
 
     def trace(self, handle: int) -> int:
@@ -177,6 +194,13 @@ class PartitionWorker:
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         self._graph.pool.submit(carried(partial(self._run, handle, step, feeds, done, until, False)))
 
+    def give(self, step: int, key: str, value: Any) -> None:
+        # A copy: who gave it may change it while the step still needs it.
+        self._rendezvous.send(step, key, [value.clone() if hasattr(value, "clone") else value.copy()])
+
+    def take(self, step: int, keys: Sequence[str], done: Done) -> None:
+        self._rendezvous.recv(step, keys, done)
+
     def run_here(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Runs a partition to its end on this thread."""
         self._run(handle, step, feeds, done, until, True)
@@ -194,11 +218,13 @@ class PartitionWorker:
         def over(results: Any, error: BaseException | None) -> None:
             self._graph.steps.finish(mine)
             self._leave(step, mine)
+            if error is None:
+                post.leave_dead()
             done(results, error)
 
         try:
             partition = self._partitions[handle]
-            mine.post = StepPost(step, self._rendezvous, partition.sends)
+            mine.post = post = StepPost(step, self._rendezvous, partition.sends, partition.fetches)
             if partition.traced is not None:
                 partition.traced.recorder.start()
             self._enter(step, handle, mine)
@@ -267,6 +293,8 @@ class PartitionWorker:
         self._rendezvous.end(step)
 
     def close(self) -> None:
-        """Forgets all steps."""
+        """Ends and forgets all steps."""
+        closed = CancelledError(None, None, f"the session was closed on {self._task}")
         for step in list(self._begun):
+            self._rendezvous.abort(step, closed)  # who takes what a partition leaves belongs to no step here
             self.end(step)

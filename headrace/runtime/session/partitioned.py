@@ -34,7 +34,7 @@ class _Numbers:
 
 
 GRACE: Final = 0.2  # seconds that partitions have to say that they are out of time
-_numbers: Final = _Numbers()
+step_numbers: Final = _Numbers()
 _POOL_THREAD: Final = re.compile(rf"run at thread {THREAD_NAME}\d+")
 
 
@@ -60,14 +60,14 @@ class PartitionedStep:
 
     def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]:
         """Runs a step to its end."""
-        number = _numbers.next()
+        number = step_numbers.next()
         until = step.until
         if until is not None:  # the partitions know it, and say what they wait for, unless their process is stopped
             step.until = until + GRACE
         step.divided = True
         run = _Run(self, number)
         events = step.events()
-        step.waits[run] = _Awaited(None, run)
+        step.waits[run] = Awaited(None, run)
         try:
             for i, member in enumerate(self.members):
                 worker = member.worker
@@ -87,7 +87,7 @@ class PartitionedStep:
             for worker in self._workers:
                 worker.end(number)
         if run.error is not None:
-            raise _located(run.error)
+            raise located(run.error)
         return tuple(run.results)
 
     def abort(self, number: int, error: OpError) -> None:
@@ -115,7 +115,7 @@ class PartitionedStep:
         return self._fetches
 
 
-def _located(error: BaseException) -> BaseException:
+def located(error: BaseException) -> BaseException:
     """The error with the user's line that runs the step: the partition knows only its own thread, a lost task nothing."""
     if isinstance(error, OpError) and (thread := _POOL_THREAD.search(error.message)):
         here = f"{error.message[: thread.start()]}run at {user_source()}{error.message[thread.end() :]}"
@@ -127,7 +127,13 @@ def _located(error: BaseException) -> BaseException:
     return error
 
 
-class _Awaited(Waiting):
+def elsewhere(error: BaseException) -> OpError:
+    """The error of a partition that ends because another part of the step has failed."""
+    text = error.message if isinstance(error, OpError) else f"{type(error).__name__}: {error}"
+    return AbortedError(None, None, f"another part of the step failed: {text}")
+
+
+class Awaited(Waiting):
     """What the thread of a step waits for: partitions of other threads and tasks."""
 
     __slots__ = ()
@@ -163,9 +169,7 @@ class _Run:
         """Ends all partitions, once."""
         if self.error is None:
             self.error = error
-            reason = error if isinstance(error, OpError) else None
-            text = reason.message if reason is not None else f"{type(error).__name__}: {error}"
-            self._plan.abort(self.number, AbortedError(None, None, f"another part of the step failed: {text}"))
+            self._plan.abort(self.number, elsewhere(error))
 
     def note(self, event: Any) -> None:
         index, results, error = event
