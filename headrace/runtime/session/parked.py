@@ -92,8 +92,13 @@ class ParkedRun:
 
     def _park(self) -> bool:
         """Lets the thread go, unless something has come."""
-        _clock.add(self.mailbox, self._step.due(self._since))
-        return self.mailbox.park(self._resume)
+        due = self._step.due(self._since)
+        if due < inf:
+            _clock.add(self.mailbox, due)
+        parked = self.mailbox.park(self._resume)
+        if not parked:
+            _clock.remove(self.mailbox)
+        return parked
 
     def _resume(self) -> None:
         _clock.remove(self.mailbox)
