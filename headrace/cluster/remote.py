@@ -14,6 +14,7 @@ from headrace.cluster.transport.portable_codec import encode_portable
 from headrace.core import errors
 from headrace.core.errors import OpError
 from headrace.core.proto import protos
+from headrace.core.source import at
 from headrace.passes.portable import Portable
 from headrace.resources.stepping.step import current
 from headrace.resources.stepping.waiting import Done
@@ -73,16 +74,10 @@ class RemoteRuns:
     ) -> int:
         try:
             text, arrays = encode_portable(data)
-            payload = {
-                "session": self._session, "graph": text, "routes": dict(routes), "ops": user_ops(data),
-                "sources": list(sources),
-            }  # fmt: skip
-            seconds = None if current.until is None else max(current.until - monotonic(), MOMENT)
-            handle: int = ask(self._peer, "register", payload, arrays, seconds)["handle"]
         except OpError as e:
-            if NO_ANSWER in e.message:
-                e = errors.DeadlineExceededError(None, None, f"the step ran out of time: {e.message}")
             raise self._explained(e, origins) from e
+        payload = {"graph": text, "routes": dict(routes), "ops": user_ops(data), "sources": list(sources)}
+        handle: int = self._ask("register", payload, origins, arrays)["handle"]
         self._origins[handle] = origins
         return handle
 
@@ -112,18 +107,26 @@ class RemoteRuns:
         self._peer.call("take", {"session": self._session, "step": step, "keys": list(keys)}, [], answered)
 
     def trace(self, handle: int) -> int:
-        traced: int = self._ask("trace", handle)["handle"]
+        traced: int = self._ask("trace", {"handle": handle}, self._origins[handle])["handle"]
         self._origins[traced] = self._origins[handle]
         return traced
 
     def statistics(self, handle: int) -> Any:
-        return protos().StepStats.FromString(self._ask("statistics", handle)["statistics"])
+        reply = self._ask("statistics", {"handle": handle}, self._origins[handle])
+        return protos().StepStats.FromString(reply["statistics"])
 
-    def _ask(self, method: str, handle: int) -> dict[str, Any]:
+    def _ask(
+        self, method: str, payload: Mapping[str, Any], origins: Mapping[str, Any], tensors: Sequence[Any] = ()
+    ) -> dict[str, Any]:
+        """The answer of the task, while this thread has time.  ``origins``: of the nodes that an error may be about."""
+        seconds = None if current.until is None else max(current.until - monotonic(), MOMENT)
         try:
-            return ask(self._peer, method, {"session": self._session, "handle": handle})
+            return ask(self._peer, method, {"session": self._session, **payload}, tensors, seconds)
         except OpError as e:
-            raise self._explained(e, self._origins[handle]) from e
+            if NO_ANSWER in e.message:
+                why = f"the step ran out of time: {self._task} at {self._peer.address} {NO_ANSWER} {method!r} {at()}"
+                raise errors.DeadlineExceededError(None, None, why) from e
+            raise self._explained(e, origins) from e
 
     def abort(self, step: int, error: OpError) -> None:
         payload = {"session": self._session, "step": step, "code": error.error_code, "message": error.message}

@@ -9,6 +9,7 @@ from cluster.ports import free_addresses
 
 import headrace as tf
 from headrace.cluster.connection import close_client_endpoint
+from headrace.cluster.service import _METHODS
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 
@@ -70,6 +71,30 @@ def test_steps_end_in_time(cluster: Cluster) -> None:
             session.run(y, options=options)
         session.run(queue.enqueue(4.0))
         assert session.run(y) == 8.0, "the step that was ended has taken nothing"
+
+
+@pytest.mark.parametrize("method", ["register", "trace"])
+@pytest.mark.parametrize("limit", ["session", "run"])
+def test_tasks_register_steps_in_time(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, method: str, limit: str
+) -> None:
+    """A task that does not answer ends the step in time, and is named; the next step is registered anew."""
+    y = on("/job:ps", lambda: tf.constant(1.0) + tf.random_uniform([]))
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE if method == "trace" else 0)
+    if limit == "run":
+        options.timeout_in_ms = 300
+    unanswered: list[Any] = []
+    with cluster.session(**({"operation_timeout_in_ms": 300} if limit == "session" else {})) as session:
+        with monkeypatch.context() as patch:
+            patch.setitem(_METHODS, method, lambda service, message: unanswered.append(message))
+            late = (
+                rf"(?s)the step ran out of time: {PS} at localhost:\d+ has not answered '{method}'.*test_session_config"
+            )
+            with pytest.raises(tf.errors.DeadlineExceededError, match=late):
+                session.run(y, options=options, run_metadata=tf.RunMetadata())
+        (message,) = unanswered
+        message.answer()  # too late
+        assert session.run(y) >= 1.0
 
 
 def test_soft_placement_stays_on_the_task(cluster: Cluster) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
@@ -25,6 +26,7 @@ from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
+from headrace.resources.stepping.step import current, deadline
 from headrace.runtime.host.device import part_of, task_of, visible_devices
 from headrace.runtime.host.placement_log import PlacementLog
 from headrace.runtime.host.registered import RegisteredGraph, TracedGraph
@@ -195,17 +197,23 @@ class Master:
         tasks = {one.name: task_of(one.name) for one in parts}
         sends = {one.name: destinations(one.graph) for one in parts}
         members = []
-        for one in parts:
-            mine = tasks[one.name]
-            runs = self._tasks[mine]
-            routes = {name: task for name, task in tasks.items() if task == mine or name in sends[one.name]}
-            sources = [task for name, task in tasks.items() if one.name in sends[name]]
-            handle = runs.register(to_portable(one.graph), origins, routes, sources)
-            members.append(Member(one.name, runs, handle, tuple(one.feeds), tuple(one.fetches)))
+        with self._in_time():
+            for one in parts:
+                mine = tasks[one.name]
+                runs = self._tasks[mine]
+                routes = {name: task for name, task in tasks.items() if task == mine or name in sends[one.name]}
+                sources = [task for name, task in tasks.items() if one.name in sends[name]]
+                handle = runs.register(to_portable(one.graph), origins, routes, sources)
+                members.append(Member(one.name, runs, handle, tuple(one.feeds), tuple(one.fetches)))
         return StepPlan(
             request, graph, [], feeds, fetches, borrowed, self.registered.resources.generation, ThreadChoice(1),
             self.registered.steps, self.registered.pool, partitions=PartitionedStep(members, len(fetches)),
         )  # fmt: skip
+
+    def _in_time(self) -> AbstractContextManager[None]:
+        """Inside, tasks must answer within the time that a step may take."""
+        seconds = self.config.operation_timeout_in_ms / 1000
+        return deadline(seconds) if seconds and current.until is None else nullcontext()
 
     def torch_device(self, name: str) -> Any:
         """The torch device that results of a device are on; those of another task come to the host."""
@@ -254,7 +262,8 @@ class Master:
     def _make_traced(self, plan: StepPlan) -> TracedPlan:
         """The plan whose steps are traced: one for all devices of this process, or by partitions if other tasks have some."""
         if isinstance(plan.partitions, PartitionedStep) and not plan.partitions.is_local:
-            return TracedPlan(replace(plan, partitions=plan.partitions.traced()), None)
+            with self._in_time():
+                return TracedPlan(replace(plan, partitions=plan.partitions.traced()), None)
         binder = TracedGraph(self.registered)
         traced_plan = make_plan(plan.request, binder, self.planner.options())
         note_effects(traced_plan, Effects(plan.writes, plan.saves, plan.saves_elsewhere), self.registered)
