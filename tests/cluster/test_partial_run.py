@@ -316,6 +316,16 @@ class TestThreads:
 
 
 class TestEnds:
+    def test_what_it_waits_for_is_told(self, session: tf.Session) -> None:
+        a, b = placeholders("ab")
+        here = on(W0, lambda: a + b)
+        handle = session.partial_run_setup([here], [a, b])
+        session.partial_run(handle, [], {a: 1.0})
+        if not session._target or session._master._cluster.includes_own:  # a task says it where it waits
+            until(lambda: "partial_run has not fed b:0" in session.waiting() and "a:0" not in session.waiting())
+        assert session.partial_run(handle, here, {b: 1.0}) == 2.0
+        assert session.waiting() == ""
+
     def test_a_session_that_is_closed_frees_what_was_unfinished(
         self, cluster: LocalCluster, session: tf.Session
     ) -> None:

@@ -15,6 +15,7 @@ from headrace.core.errors import OpError, ResourceExhaustedError
 from headrace.resources.stepping.waiting import Done
 
 ENDED_STEPS: Final = 1024  # of these a late message is known to be late
+FEED: Final = "feed "  # how the keys of what comes from the client begin
 UNTAKEN: Final = 100_000  # messages that may wait for a taker; also the steps that may have something here
 
 Message = Sequence[Any]
@@ -36,6 +37,9 @@ class _Taker:
         self._table._give_up(self, error)
 
     def describe(self) -> str:
+        fed = sorted(key.removeprefix(FEED) for key in self.missing if key.startswith(FEED))
+        if fed:
+            return f"partial_run has not fed {', '.join(fed)}"
         return f"another partition has not sent {', '.join(sorted(self.missing))}"
 
     def values(self) -> list[Any]:

@@ -77,13 +77,6 @@ class Writers:
 
     # ---- steps
 
-    @staticmethod
-    def note(plan: Plan) -> None:
-        """A step of a plan that writes begins; when it ends, it takes back what it has added to ``plan.running``."""
-        plan.running.append(None)
-        if plan.writers.watched:
-            plan.writers.enter(plan)
-
     def enter(self, plan: Plan) -> None:
         """A step that is noted begins while somebody watches: the save is told, or the step waits until it may write."""
         with self._changed:

@@ -29,7 +29,6 @@ def entry(plan: StepPlan) -> Entry:
 
 
 def _execute_writing(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
-    # `Writers.note`, written out because steps are short.
     running = plan.running
     running.append(None)
     try:

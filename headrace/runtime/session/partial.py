@@ -20,7 +20,6 @@ from headrace.core.source import at
 from headrace.passes.partition.later import feed_key, fetch_key
 from headrace.resources.stepping.interrupt import Shield
 from headrace.resources.stepping.step import Event, Step
-from headrace.runtime.host.writers import Writers
 from headrace.runtime.planning.plan import Request, StepPlan
 from headrace.runtime.session.partition_worker import Runs
 from headrace.runtime.session.partitioned import GRACE, Awaited, PartitionedStep, elsewhere, located, step_numbers
@@ -77,8 +76,9 @@ class PartialRun:
                     member.worker.take(self._number, keys, partial(_tell, events, tuple(wanted)))
             while missing:
                 positions, values, error = step.next(events)
-                if self._error is not None or error is not None:
-                    raise self._error or error or AssertionError
+                failure = self._error or error
+                if failure is not None:
+                    raise failure
                 if positions is not _OVER:
                     missing -= 1
                     results.update(zip(positions, values, strict=True))
@@ -119,9 +119,9 @@ class PartialRun:
                 self._fail(e)
                 self._wait_for_all(events, step.until)
                 self._end()
-                if not isinstance(e, OpError) or self._error is None:
-                    raise
-                raise located(self._error) from e.__cause__
+                if not (isinstance(e, OpError) and isinstance(self._error, Exception)):
+                    raise  # Ctrl-C, here or in another thread
+                raise located(self._error) from self._error.__cause__
             finally:
                 with self._lock:
                     self._listeners.remove(events)
@@ -173,7 +173,9 @@ class PartialRun:
             if self._noted or not self._plan.writes or self._ended is None:
                 return
             self._noted = True
-        Writers.note(self._plan)
+            self._plan.running.append(None)
+        if self._plan.writers.watched:
+            self._plan.writers.enter(self._plan)
 
     def _workers(self) -> Sequence[Runs]:
         return list({id(m.worker): m.worker for m in self._members}.values())

@@ -162,6 +162,17 @@ def test_other_sessions_of_a_worker_and_partial_runs(tmp_path: Path) -> None:
         assert saver.last_save.torn == ()  # it does nothing at the moment
         sess.partial_run(handle, update, {x: [5.0]})
         assert not any(plan.running for plan in sess._master._plans.values())
+        y = tf.placeholder(tf.float32, [1])
+        handle = sess.partial_run_setup([update, y * 2.0], [x, y])
+        sess.partial_run(handle, update, {x: [6.0]})
+        saver.save(sess, f"{tmp_path}/model")
+        assert saver.last_save.torn == ("a",)  # it is under way, and may write
+        unfed = sess.partial_run_setup([pair.b.assign([1.0]), y * 3.0], [y])  # writes before anything is fed
+        saver.save(sess, f"{tmp_path}/model")
+        assert saver.last_save.torn == ("a", "b") and unfed != handle
+    with tf.Session(server.target) as sess:
+        saver.save(sess, f"{tmp_path}/model")
+        assert saver.last_save.torn == ()  # runs that were not finished end with their session
 
 
 # ---- a cut
