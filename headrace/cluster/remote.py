@@ -121,7 +121,8 @@ class RemoteRuns:
         """The answer of the task, while this thread has time.  ``origins``: of the nodes that an error may be about."""
         seconds = None if current.until is None else max(current.until - monotonic(), MOMENT)
         try:
-            return ask(self._peer, method, {"session": self._session, **payload}, tensors, seconds)
+            asked = {"session": self._session, "seconds": seconds, **payload}
+            return ask(self._peer, method, asked, tensors, seconds)
         except OpError as e:
             if NO_ANSWER in e.message:
                 why = f"the step ran out of time: {self._task} at {self._peer.address} {NO_ANSWER} {method!r} {at()}"

@@ -158,10 +158,17 @@ class TaskService:
         message.answer()
 
     def register(self, message: _Message) -> None:
-        payload = message.payload
+        payload, begun, partitions = message.payload, monotonic(), self._session(message.payload).partitions
         data = decode_portable(payload["graph"], message.tensors)
         check_user_ops(self.worker.task, data, payload["ops"])
-        handle = self._session(payload).partitions.register(data, {}, payload["routes"], payload["sources"])
+        handle = partitions.register(data, {}, payload["routes"], payload["sources"])
+        seconds = payload["seconds"]
+        if (
+            seconds is not None and monotonic() - begun > seconds
+        ):  # the client has given up, and would register it again
+            partitions.forget(handle)
+            late = f"the step ran out of time: {self.worker.task} has registered it in more than {seconds:.3g} s"
+            raise errors.DeadlineExceededError(None, None, late)
         message.answer({"handle": handle})
 
     def trace(self, message: _Message) -> None:

@@ -1,5 +1,6 @@
 """ConfigProto of sessions on a cluster: each option works on other tasks too, or is refused."""
 
+import itertools
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -95,6 +96,21 @@ def test_tasks_register_steps_in_time(
         (message,) = unanswered
         message.answer()  # too late
         assert session.run(y) >= 1.0
+
+
+def test_a_task_keeps_nothing_that_it_registers_too_late(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    y = on("/job:ps", lambda: tf.constant(1.0) + tf.random_uniform([]))
+    with cluster.session(operation_timeout_in_ms=20_000) as session:
+        with monkeypatch.context() as patch:
+            clock = itertools.count(0, 100)  # a minute and a half goes by whenever the task looks
+            patch.setattr("headrace.cluster.service.monotonic", lambda: next(clock))
+            late = rf"{PS} has registered it in more than (20|19\.\d) s"
+            with pytest.raises(tf.errors.DeadlineExceededError, match=late):
+                session.run(y)
+        (there,) = cluster.servers[0]._service._sessions.values()
+        assert not there.partitions._partitions
+        assert session.run(y) >= 1.0
+        assert len(there.partitions._partitions) == 1
 
 
 def test_soft_placement_stays_on_the_task(cluster: Cluster) -> None:

@@ -158,6 +158,11 @@ class PartitionWorker:
         self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends, tasks, left_fetches(data))
         return handle
 
+    def forget(self, handle: int) -> None:
+        """Drops a partition that nobody will run."""
+        with self._lock:
+            self._partitions.pop(handle, None)
+
     def trace(self, handle: int) -> int:
         traced, new = TracedGraph(self._graph), next(self._handles)
         partition = self._partitions[handle]
