@@ -336,6 +336,8 @@ class TestEnds:
         for _ in range(20):  # fed nothing, fed a part, and with fetches that nobody takes
             session.partial_run_setup([first, second], [a, b])
             session.partial_run(session.partial_run_setup([first, second], [a, b]), [], {a: 1.0})
+        pools = [server._worker.pool for server in servers(cluster)]
+        until(lambda: all(pool.threads <= 2 for pool in pools))  # none of them holds a thread
         handle = session.partial_run_setup([third, second], [a, b])
         waits = Background(session.partial_run, handle, third, {a: 1.0})
         until(lambda: "partial_run waits for" in session.waiting())

@@ -61,6 +61,7 @@ class ParkedRun:
         self._step = step
         self._done = done
         self._since = monotonic()
+        self._patience = SOON if step.until != inf else 0.0  # what a user feeds may come late
         self.mailbox = _Mailbox()
         self._run = StepRun(plan, step, Shield(), events=self.mailbox)
         self._go_on = carried(self.go_on)
@@ -77,7 +78,7 @@ class ParkedRun:
                 if first is not None:
                     first()
                 while run.waits:
-                    if run.settle(SOON, self._since):
+                    if run.settle(self._patience, self._since):
                         self._since = monotonic()
                     elif self._park():
                         return
