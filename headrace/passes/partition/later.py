@@ -100,6 +100,6 @@ def _send(value: Value, name: str, partition: str) -> Node:
     attrs = {"key": fetch_key(name), "destination": partition, "T": (value.dtype.base_dtype,), "times": 1}
     maker = value.op
     return Node(
-        f"_send/fetch/{name}", REGISTRY.get("_SendMany"), [value], attrs, maker.order, None, maker.device, maker.source,
+        f"_send/fetch/{name}", REGISTRY.get("_SendMany"), [value], attrs, maker.order, None, partition, maker.source,
         maker.origin,
     )  # fmt: skip

@@ -46,6 +46,16 @@ def nodes_on(device: str) -> tuple[tf.Tensor, dict[str, object]]:
 
 
 class TestNull:
+    def test_partial_runs(self) -> None:
+        x, fetches = nodes_on("/null:1")
+        y, after = fetches["y"], tf.placeholder(tf.float32, [])
+        total = tf.reduce_sum(y) + after
+        with tf.Session(config=tf.ConfigProto(**OFF)) as session:
+            session.run(tf.global_variables_initializer())
+            handle = session.partial_run_setup([y, total], [x, after])
+            np.testing.assert_array_equal(session.partial_run(handle, y, {x: np.ones((2, 4))}), np.zeros((2, 3)))
+            assert session.partial_run(handle, total, {after: 3.0}) == 3.0
+
     def test_gives_zeros_of_the_right_shape(self) -> None:
         x, fetches = nodes_on("/null:1")
         found = run(fetches, {x: np.ones((2, 4))})
