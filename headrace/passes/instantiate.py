@@ -21,7 +21,9 @@ from headrace.graph.body import FuncGraph
 from headrace.passes.bodies import bodies_of
 from headrace.passes.step_graph import Node, StepGraph, Value
 
-Build = Callable[..., StepGraph]  # (inputs, outputs, operations that must run, inputs that are constants) -> body
+Build = Callable[
+    ..., StepGraph
+]  # (inputs, outputs, operations that must run, inputs that are constants, late ones) -> body
 
 
 class Recursion:
@@ -39,16 +41,17 @@ def instantiate(graph: StepGraph, build: Build, recursion: Recursion) -> StepGra
     waited = set(graph.targets) | {
         n for n in graph.nodes if n.op_def.traits.primitive == "next"
     }  # used by an earlier node
-    changed = False
+    effects: set[Node] | None = None
     for node in reversed(graph.nodes):
         if node not in waited and used.isdisjoint(node.outputs):
             continue
         if any(isinstance(a, FuncGraph) for a in node.attrs.values()):
-            _cut(node, used, node in waited, build, recursion)
-            changed = True
+            if effects is None:
+                effects = graph.after_effects()
+            _cut(node, used, node in waited, build, recursion, effects)
         used.update(node.inputs)
         waited.update(node.control_inputs)
-    if changed:
+    if effects is not None:
         graph.sweep()
     return graph
 
@@ -58,8 +61,11 @@ def is_instantiated(node: Node) -> bool:
 
 
 def drop_inputs(graph: StepGraph) -> StepGraph:
-    """Drops the captured values that no body of a holder uses after it was rewritten, and what computes only these."""
-    changed = False
+    """Drops the captured values that no body of a holder uses after it was rewritten, and what computes only these.
+
+    The holder still waits for one that comes after effects: a body waited for those when it was instantiated.
+    """
+    effects: set[Node] | None = None
     for node in graph.nodes:
         bodies = bodies_of(node)
         if not bodies:
@@ -68,35 +74,38 @@ def drop_inputs(graph: StepGraph) -> StepGraph:
         variables = len(node.attrs["T"]) if "body" in node.attrs else 0
         keep = sorted({*range(variables), *_needed(bodies)})
         if len(keep) < len(node.inputs) - first:
+            effects = graph.after_effects() if effects is None else effects
+            gone = [v.op for i, v in enumerate(node.inputs[first:]) if i not in keep and v.op in effects]
+            node.control_inputs = list(dict.fromkeys([*node.control_inputs, *gone]))
             _keep_inputs(node, bodies, keep, first, variables)
             mark_numbers_of(node)
-            changed = True
-    if changed:
+    if effects is not None:
         graph.sweep()
     return graph
 
 
-def _cut(node: Node, used: set[Value], whole: bool, build: Build, recursion: Recursion) -> None:
+def _cut(node: Node, used: set[Value], whole: bool, build: Build, recursion: Recursion, effects: set[Node]) -> None:
     node.attrs = dict(node.attrs)
     results = _first_result(node)
     wanted = [i for i, v in enumerate(node.outputs[results:]) if v in used or (whole and i < node.attrs["visible"])]
     if "f" in node.attrs:
         _instantiate_call(node, set(wanted), build, recursion)
     elif "then_branch" in node.attrs:
-        _cut_if(node, wanted, build)
+        _cut_if(node, wanted, build, effects)
     else:
-        _cut_loop(node, wanted, build)
+        _cut_loop(node, wanted, build, effects)
 
 
 def _first_result(node: Node) -> int:
     return 1 if "cond" in node.attrs else 0
 
 
-def _cut_if(node: Node, wanted: list[int], build: Build) -> None:
+def _cut_if(node: Node, wanted: list[int], build: Build, effects: set[Node]) -> None:
     attrs = node.attrs
     branches = [attrs["then_branch"], attrs["else_branch"]]
     constants = constants_among(node.inputs[1:], 0)
-    bodies = [build(b.inputs, [b.outputs[i] for i in wanted], constants=constants) for b in branches]
+    late = _late_inputs(node.inputs[1:], effects)
+    bodies = [build(b.inputs, [b.outputs[i] for i in wanted], constants=constants, late=late) for b in branches]
     keep = _needed(bodies)
     node.outputs = _renumbered([node.outputs[i] for i in wanted])
     _keep_inputs(node, bodies, keep, 1, 0)
@@ -106,20 +115,21 @@ def _cut_if(node: Node, wanted: list[int], build: Build) -> None:
     mark_numbers_of(node)
 
 
-def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
+def _cut_loop(node: Node, wanted: list[int], build: Build, effects: set[Node]) -> None:
     attrs = node.attrs
     body: FuncGraph = attrs["body"]
     count = len(body.args)
     first_in, first_out = (0, 1) if "cond" in attrs else (1, 0)
     constants = constants_among(node.inputs[first_in:], count)
+    late = _late_in_loop(body, _late_inputs(node.inputs[first_in:], effects))
     bodies: list[StepGraph] = []
     live = set(wanted)
     if "cond" in attrs:
-        cond = build(attrs["cond"].inputs, attrs["cond"].outputs, constants=constants)
+        cond = build(attrs["cond"].inputs, attrs["cond"].outputs, constants=constants, late=late)
         bodies.append(cond)
         live |= {i for i in _needed([cond]) if i < count}
     while True:
-        instantiated = build(body.inputs, [body.outputs[i] for i in sorted(live)], constants=constants)
+        instantiated = build(body.inputs, [body.outputs[i] for i in sorted(live)], constants=constants, late=late)
         more = {i for i in _needed([instantiated]) if i < count} - live
         if not more:
             break
@@ -135,6 +145,26 @@ def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
         attrs["cond"] = bodies[0]
     attrs["body"] = instantiated
     mark_numbers(node)
+
+
+def _late_inputs(values: Sequence[Value], effects: set[Node]) -> set[int]:
+    return {i for i, v in enumerate(values) if v.op in effects}
+
+
+def _late_in_loop(body: FuncGraph, late: set[int]) -> set[int]:
+    """The arguments of a loop's body that come after effects: before the loop, or in the iteration before."""
+    if not late and not any(op.op_def.traits.has_effect for op in body._nodes):
+        return late
+    while True:
+        after = {body.inputs[i].op for i in late}
+        for op in body._nodes:
+            before = (*(t.op for t in op.inputs), *op._control_inputs)
+            if op.op_def.traits.has_effect or not after.isdisjoint(before):
+                after.add(op)
+        more = late | {i for i, t in enumerate(body.outputs[: len(body.args)]) if t.op in after}
+        if more == late:
+            return late
+        late = more
 
 
 def mark_numbers_of(node: Node) -> None:

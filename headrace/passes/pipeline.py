@@ -10,7 +10,7 @@ see what they do and what they are worth (docs/ablation.md).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -108,6 +108,7 @@ class Context:
     targets: Sequence[Operation] = ()
     recursion: Recursion = field(default_factory=Recursion)  # the functions that call themselves, being instantiated
     constants: Mapping[int, Node] = field(default_factory=dict)  # of a body: the feeds that are constants outside
+    late: Collection[int] = ()  # of a body: the feeds that come after effects
     shapes: Sequence[Sequence[int | None]] = ()  # of the feeds, for SPECIALISE
     is_async: Callable[[Node], bool] = may_wait
     strands: list[Strand] = field(default_factory=list)  # those that ``cut`` makes
@@ -178,9 +179,9 @@ def _copy_crossing(nodes: list[Node], graph: StepGraph, context: Context) -> Non
 def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
     def build(
         inputs: Sequence[Tensor], outputs: Sequence[Tensor], run: Sequence[Operation] = (),
-        constants: Mapping[int, Node] | None = None,
+        constants: Mapping[int, Node] | None = None, late: Collection[int] = (),
     ) -> StepGraph:  # fmt: skip
-        inner = Context(context.options, inputs, outputs, run, context.recursion, constants or {})
+        inner = Context(context.options, inputs, outputs, run, context.recursion, constants or {}, late=late)
         return run_stage(Stage.GRAPH, StepGraph([], [], [], []), inner)
 
     return instantiate(graph, build, context.recursion)
@@ -189,7 +190,7 @@ def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
 def _prune(graph: StepGraph, context: Context) -> StepGraph:
     if context.made:
         return graph
-    graph = prune(context.feeds, context.fetches, context.targets)
+    graph = prune(context.feeds, context.fetches, context.targets, context.late)
     if context.later:
         for value in graph.feeds:
             value.op.attrs[APART] = True

@@ -5,15 +5,20 @@ A fed tensor is replaced by a feed node, so nothing behind it runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from headrace.core.registry import REGISTRY
 from headrace.graph.operation import Operation, Tensor
-from headrace.passes.step_graph import Node, StepGraph, Value
+from headrace.passes.step_graph import LATE, Node, StepGraph, Value
 
 
-def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> StepGraph:
-    """feeds {b}, fetches {f} of Fig. 6 -> only what lies between them."""
+def prune(
+    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], late: Collection[int] = ()
+) -> StepGraph:
+    """feeds {b}, fetches {f} of Fig. 6 -> only what lies between them.
+
+    ``late``: the feeds of a body that come after effects.  Nodes that wait for one of these go on waiting for it.
+    """
     values: dict[Tensor, Value] = {}
     nodes: list[Node] = []
     feed_values = []
@@ -22,6 +27,9 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
         nodes.append(node)
         values[tensor] = node.outputs[0]
         feed_values.append(node.outputs[0])
+    late_nodes = {feeds[i].op: feed_values[i].op for i in late}
+    for node in late_nodes.values():
+        node.attrs[LATE] = True
     nodes_of: dict[Operation, Node] = {}
     closure = _closure([t.op for t in fetches if t not in values] + list(targets), values)
     inside = {op.name for op in closure}
@@ -34,6 +42,7 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
         nodes.append(node)
         for tensor, value in zip(op._outputs, node.outputs, strict=True):
             values.setdefault(tensor, value)
+    nodes_of |= late_nodes
     for op in closure:  # only now: in a loop of primitives a node may use a value that a later node makes
         node = nodes_of[op]
         node.inputs = [values[t] for t in op.inputs]

@@ -21,6 +21,9 @@ from headrace.graph.text import to_text
 # from other partitions.  What comes after one is not moved before it, and nothing waits for one that it does not need.
 APART = "_apart"
 
+# An attribute of a body's feeds that come after effects outside, or in the iteration before: who waits for one waits for those.
+LATE = "_late"
+
 _maker = attrgetter("op")
 
 
@@ -123,10 +126,10 @@ class StepGraph:
         return users
 
     def after_effects(self) -> set[Node]:
-        """Nodes that change something outside the step, or wait for one that does, or for a value that comes `APART`."""
+        """Nodes that change something outside the step, or wait for one that does or for what comes `APART` or `LATE`."""
         after: set[Node] = set()
         for node in self.nodes:
-            effect = node.op_def.traits.has_effect or APART in node.attrs
+            effect = node.op_def.traits.has_effect or APART in node.attrs or LATE in node.attrs
             if effect or (after and not after.isdisjoint(node.predecessors())):
                 after.add(node)
         return after

@@ -129,8 +129,12 @@ def programs(oracle: object = None, count: int = 10_000, ways: Sequence[str] = (
             subprocess.run(
                 [os.environ[VARIABLE], MAKE, str(start), str(end), str(path)], check=True, capture_output=True
             )
-            found += compared(load(path), ways)
-        print(f"{end - first} programs with TensorFlow 1's control flow, {len(found)} differ", flush=True)
+            more = compared(load(path), ways)
+        found += more
+        print(
+            "\n".join([*more, f"{end - first} programs with TensorFlow 1's control flow, {len(found)} differ"]),
+            flush=True,
+        )
     return Part("imported control flow", f"{count} programs, {', '.join(ways)}", found)
 
 
