@@ -176,6 +176,13 @@ class StepPlan:
         """Whether one program is the whole step."""
         return not self.parts and self.framed is None and self.partitions is None
 
+    def loosen(self) -> None:
+        """Breaks the circles through its tiers, so that memory goes with the last that holds the plan."""
+        for plan in (self, *(part.plan for part in self.parts if part.plan is not None)):
+            if plan.tier is not None:
+                plan.tier.loosen()
+            plan.tier = plan.fed_shapes = None
+
 
 def make_plan(
     request: Blueprint, worker: RegisteredGraph, options: Options, shapes: Sequence[Sequence[int]] | None = None,

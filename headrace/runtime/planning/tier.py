@@ -101,6 +101,12 @@ class Tier:
         if large and self._idle_cores() >= MANY_CORES:
             self._prepare()
 
+    def loosen(self) -> None:
+        """Breaks the circles that it is in: nobody looks for idle cores, or notes runs of compiled plans, any more."""
+        self.worth.idle_cores = float
+        for plan in list(self.compiled.values()):
+            plan.tier = None
+
     @staticmethod
     def key(feeds: Sequence[Any]) -> Key:
         return tuple([f.shape for f in feeds])

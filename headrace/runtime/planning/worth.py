@@ -34,7 +34,7 @@ class Worth:
         self.reckoned = SECONDS + SECONDS_PER_NODE * nodes
         self.seconds = self.reckoned  # what a compilation is expected to take, with what was learnt on this machine
         self._nodes = nodes
-        self._idle_cores = idle_cores
+        self.idle_cores = idle_cores
         self._idle = 0.0  # cores, when they were last looked for
         self._next_look = 0.01  # what must have been saved before they are looked for again
         self._pays = False
@@ -75,4 +75,4 @@ class Worth:
         saved = self.saved
         if saved > self._next_look:
             self._next_look = 1.2 * saved
-            self._idle = self._idle_cores()
+            self._idle = self.idle_cores()

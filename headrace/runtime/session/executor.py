@@ -53,8 +53,9 @@ def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     tier = plan.tier
     if tier is not None and tier.hot:
         plan = tier.choose(feeds) or plan
-    if plan.fed_shapes is not None:
-        plan = plan.fed_shapes.choose(feeds)
+    fed_shapes = plan.fed_shapes  # which goes when the session is closed
+    if fed_shapes is not None:
+        plan = fed_shapes.choose(feeds)
     choice = plan.threads
     if choice.settled and (tier is None or plan.tier is not tier):
         if _current.threads != 1:

@@ -297,6 +297,8 @@ class Master:
             run.close()
         if self._cluster is not None:
             self._cluster.close()
+        for plan in list(self._plans.values()):
+            plan.loosen()
         self._plans.clear()
         if self._owns_worker:
             self.worker.close()

@@ -38,8 +38,8 @@ class TestSteps:
                 for batch, length in ((3, 2), (4, 2), (5, 4), (1, 4), (5, 5), (2, 9), (11, 3)):
                     feed = {x: rng.randn(batch, length, 6), y: rng.randint(0, 4, batch)}
                     found.append(session.run([loss, train], feed)[0])
-                plan = session._master.plan((x, y), (loss,), (train,))
-            return found, plan.tier
+                tiers = session._master.plan((x, y), (loss,), (train,)).tier
+            return found, tiers
 
     def test_as_interpreted(self, monkeypatch):
         monkeypatch.setattr(tier, "ARTIFACTS", 1)
