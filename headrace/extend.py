@@ -12,6 +12,9 @@ from headrace.library.system.extend import unary as unary
 from headrace.library.testing.opcheck import OpCheckError as OpCheckError
 from headrace.library.testing.opcheck import Sample as Sample
 from headrace.library.testing.opcheck import opcheck as opcheck
+from headrace.runtime.host.device import Device as Device
+from headrace.runtime.host.device import DeviceHooks as DeviceHooks
+from headrace.runtime.host.device import LaunchedNode as LaunchedNode
 from headrace.runtime.host.device import register_device as register_device
 from headrace.runtime.host.device import register_null_device as register_null_device
 from headrace.runtime.host.device import unregister_device as unregister_device

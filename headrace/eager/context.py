@@ -61,9 +61,9 @@ class EagerContext(Graph):
     def __init__(self) -> None:
         super().__init__()
         self.devices: list[Device] = local_devices()
-        self.several_devices = len({d.torch_device for d in self.devices}) > 1
+        self.several_devices = len({d.torch_device for d in self.devices}) > 1 or any(d.hooks for d in self.devices)
         self.quick = not self.several_devices  # whether dtypes and attributes alone decide how an op is run
-        self.default_device = self.devices[0].torch_device
+        self.default_device = next(d.torch_device for d in self.devices if d.hooks is None)
         self._resources = Containers()  # state shared by name
         self._states: OrderedDict[Any, Any] = OrderedDict()
         self._random = random.Random()
@@ -230,6 +230,11 @@ class EagerContext(Graph):
             return self.default_device
         for device in self.devices:
             if device.name.endswith(wanted[wanted.find("/device:") :]) if "/device:" in wanted else False:
+                if device.hooks is not None:
+                    raise errors.UnimplementedError(
+                        None, None,
+                        f"{device.name} has hooks, which steps of a session call: an op cannot run on it eagerly {at()}",
+                    )  # fmt: skip
                 return device.torch_device
         names = ", ".join(d.name for d in self.devices)
         raise RuntimeError(f"there is no device {wanted!r} here; there are {names} {at()}")

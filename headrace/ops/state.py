@@ -46,8 +46,9 @@ def _(context):
     shape = attrs["shape"].tuple
     order = buffer_order(context.graph, context.name, context.device)
     variable = context.resource(
-        Variable, lambda: Variable(context.name, attrs["dtype"], context.device, shape, order), by_node_name=True
-    )
+        Variable, lambda: Variable(context.name, attrs["dtype"], context.device, shape, order, context.memory),
+        by_node_name=True,
+    )  # fmt: skip
     _check_same(variable, attrs["dtype"], attrs["shape"], context)
     return variable
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ class Variable:
     """State behind a variable's handle.  Safe for concurrent steps as far as the paper promises: updates may race."""
 
     __slots__ = (
-        "__weakref__", "array", "device", "dtype", "lock", "name", "order", "shape", "value", "version", "viewed",
+        "__weakref__", "array", "device", "dtype", "lock", "memory", "name", "order", "shape", "value", "version", "viewed",
     )  # fmt: skip
 
     value: Any
@@ -33,10 +33,11 @@ class Variable:
 
     def __init__(
         self, name: str, dtype: DType, device: Any, shape: tuple[int | None, ...] | None = None,
-        order: tuple[int, ...] | None = None,
+        order: tuple[int, ...] | None = None, memory: Callable[[Any, bool], Any] | None = None,
     ) -> None:  # fmt: skip
         self.name = name
         self.order = order  # of the axes in memory, outermost first, where it is not the usual one
+        self.memory = memory  # gives a value, and whether it may be kept, as a buffer of the device; None: torch does
         self.shape = shape  # as declared; None, or None for a dimension, where any will do
         self.dtype = dtype
         self.device = device
@@ -88,7 +89,10 @@ class Variable:
             raise ValueError(
                 f"Assign requires shapes of both tensors to match. lhs shape= {list(declared)} rhs shape= {list(value.shape)}"
             )
-        self.hold(self._laid_out(value.to(self.device, copy=not own)))
+        if self.memory is not None:
+            self.hold(self.memory(value, own))
+        else:
+            self.hold(self._laid_out(value.to(self.device, copy=not own)))
 
     def _laid_out(self, value: Any) -> Any:
         order = self.order

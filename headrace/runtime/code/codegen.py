@@ -33,6 +33,7 @@ from headrace.runtime.code.depth import deep
 from headrace.runtime.code.holder import ANYWHERE, ARRAY, EITHER, HOST, LIST, NUMBER, Holder
 from headrace.runtime.code.number import number, tensor_of, wrap, wrapped
 from headrace.runtime.code.script import Script
+from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.recorder import Recorder
 from headrace.runtime.host.refusal import refusing, shapes_refused
 
@@ -52,6 +53,7 @@ class Binder(Protocol):
     def state(self, node: Node) -> Any: ...
     def constant(self, node: Node, torch_device: Any) -> Any: ...
     def torch_device(self, name: str) -> Any: ...
+    def place(self, name: str) -> Any: ...  # the torch device, or a HookedPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class _Writer:
         self.recursions = recursions
         self.script = Script(binder.recorder)
         self.held = Holder(self.script, binder)
-        self.torch_device = cache(binder.torch_device)
+        self.place_of = cache(binder.place)
         self.bodies: list[Program] = []
         self.written: dict[StepGraph, Program] = {}  # the bodies of the node that is being written
         self.read_on_host: set[Value] = set()  # values that only the host reads
@@ -176,13 +178,13 @@ class _Writer:
             self.held.put_read(node.outputs[0], arguments[0])
 
     def place(self, node: Node) -> tuple[Any, Any]:
-        """The torch device to run on, and where the outputs are."""
+        """The place to run on, and where the outputs are."""
         traits = node.op_def.traits
-        device = self.torch_device(node.device)
+        device = self.place_of(node.device)
         if device.type == "cpu":
             return device, device
-        host = self.torch_device("")
-        if traits.host:
+        host = self.place_of("")
+        if traits.host or (isinstance(device, HookedPlace) and _is_outside(node)):
             return host, host
         if traits.host_output:
             return device, HOST
@@ -221,7 +223,7 @@ class _Writer:
             return held.number(value)
         place = held.places[value]
         if (
-            (traits.transfers and place not in (ANYWHERE, ARRAY, EITHER, NUMBER) and not held.is_meta(value))
+            (traits.transfers and place not in (ANYWHERE, ARRAY, EITHER, NUMBER) and not held.has_border(value))
             or (traits.takes_arrays and place in (ARRAY, EITHER) and device.type == "cpu")
             or (traits.takes_numbers and place is NUMBER)
         ):
@@ -271,19 +273,23 @@ class _Writer:
     def call(self, node: Node, device: Any, arguments: list[str]) -> str:
         if isinstance(node.attrs.get("f"), StepGraph):  # a recursive call: no more Python frames than it needs
             return f"{self.recursive(node.attrs['f'], device, node)}(*{arguments[0]}, *{arguments[1]})"
-        kernel = self.binder.kernel(node, device.type)
+        hooked = device if isinstance(device, HookedPlace) else None
+        torch_device = device if hooked is None else hooked.torch_device
+        kernel = self.binder.kernel(node, torch_device.type)
         target = kernel.call
         if not node.op_def.built_in:
             target = with_autograd(target)
         if node.op_def.traits.lenient and _may_be_refused(node):
             target = refusing(node.op_def, node.attrs, target)
+        if hooked is not None:
+            target = hooked.launched(target, node)
         if isinstance(node.attrs.get("body"), StepGraph):
             arguments = self.give(node, arguments)
         arguments = arguments + [
             self.body(a, device, node) if isinstance(a, StepGraph) else self.script.literal(a)
             for a in bind_attrs(node.op_def, node.attrs)
         ]
-        wants = extras(kernel, device, None, node)
+        wants = extras(kernel, torch_device, None, node)
         if kernel.wants_state:
             wants["state"] = self.binder.state(node)
         arguments += [f"{key}={self.script.bind('x', value)}" for key, value in wants.items()]
@@ -344,11 +350,19 @@ class _Writer:
             self.held.put(value, name, NUMBER)
             return f"{name} = {self.script.bind('g', number)}({name})"
         dtype = self.script.bind("y", value.dtype.base_dtype)
-        device = self.script.bind("d", self.torch_device("") if place is EITHER else place)
+        if isinstance(place, HookedPlace):
+            return f"{name} = {self.script.bind('g', place.from_number)}({name}, {dtype})"
+        device = self.script.bind("d", self.place_of("") if place is EITHER else place)
         return f"{name} = {self.script.bind('g', tensor_of)}({name}, {dtype}, {device})"
 
 
 _NUMBERS = (dtypes.int32, dtypes.int64, dtypes.bool)
+
+
+def _is_outside(node: Node) -> bool:
+    """Whether a node on a device with hooks runs on the host: one that waits, or that brings values to a partition or a file."""
+    traits = node.op_def.traits
+    return traits.waits or (traits.transfers and not node.outputs)
 
 
 def generate(
@@ -462,10 +476,10 @@ def choose_arrays(
     """
     if not binder.arrays:
         return {}
-    torch_device = cache(binder.torch_device)
+    place_of = cache(binder.place)
 
     def may_be_array(node: Node) -> bool:
-        return torch_device(node.device).type == "cpu" and not has_own_kernel(node, binder)
+        return place_of(node.device).type == "cpu" and not has_own_kernel(node, binder)
 
     return on_arrays(nodes, escaping, NATIVE, may_be_array, frozenset(free), again)
 

@@ -3,6 +3,7 @@
 A value is held in one place: the place is
 
     a torch device   a tensor in its memory
+    a HookedPlace    a tensor in the memory of a device with hooks (runtime/host/hooks.py), which is nobody else's
     HOST             a tensor of small integers in the host's memory, whatever the device of its node
     NUMBER           a Python number: an integer or bool scalar
     LIST             a Python list of numbers: an integer vector that only the host reads
@@ -28,6 +29,7 @@ from headrace.resources.calling.invoke import host_value
 from headrace.resources.calling.value import array_held, as_tensor, is_null, refuse_meta, tensor_held, zeros_for
 from headrace.runtime.code.number import number, tensor_of
 from headrace.runtime.code.script import Script
+from headrace.runtime.host.hooks import HookedPlace
 
 ANYWHERE, HOST, NUMBER, LIST, ARRAY, EITHER = "anywhere", "host", "number", "list", "array", "either"
 _ELSEWHERE = ("string", "variant", "resource")  # dtypes whose values are not in the memory of a device
@@ -87,6 +89,10 @@ class Holder:
         """Whether the value is a meta tensor, which has no numbers."""
         return getattr(self.places[value], "type", "") == "meta"
 
+    def has_border(self, value: Value) -> bool:
+        """Whether the value is where only conversions get at its numbers."""
+        return self.is_meta(value) or isinstance(self.places[value], HookedPlace)
+
     # ---- forms
 
     def tensor(self, value: Value, device: Any, node: Node) -> str:
@@ -97,10 +103,18 @@ class Holder:
         name = self.names[value]
         if place is None or place == device or (place is HOST and device.type == "cpu") or is_elsewhere(value):
             return name
-        return self._convert(name, device, lambda: self._to_tensor(value, name, place, device), node)
+        blamed = value.op if isinstance(place, HookedPlace) else node
+        return self._convert(name, device, lambda: self._to_tensor(value, name, place, device), blamed)
 
     def _to_tensor(self, value: Value, name: str, place: Any, device: Any) -> str:
         bind = self._script.bind
+        if isinstance(device, HookedPlace):
+            if isinstance(place, HookedPlace) and place.type == device.type:
+                return f"{bind('g', device.from_other)}({name}, {bind('d', place)})"
+            return f"{bind('g', device.from_host)}({self._on_host(value, name, place)})"
+        if isinstance(place, HookedPlace):
+            moved = "" if device.type == "cpu" else f".to({bind('d', device)})"
+            return f"{bind('g', place.to_host)}({name}){moved}"
         if place is ARRAY:
             moved = "" if device.type == "cpu" else f".to({bind('d', device)})"
             return f"{bind('g', as_tensor)}({name}){moved}"
@@ -115,6 +129,10 @@ class Holder:
         if device.type == "cpu":
             return f"{name}.to({bind('d', device)})"
         return f"{bind('g', to_device)}({name}, {bind('d', device)})"
+
+    def _on_host(self, value: Value, name: str, place: Any) -> str:
+        """An expression for the value in the host's memory."""
+        return name if place is HOST else self._to_tensor(value, name, place, self._source.torch_device(""))
 
     def array(self, value: Value, node: Node) -> str:
         """The value as a numpy array."""
@@ -160,8 +178,8 @@ class Holder:
         return f"{self._script.bind('g', number)}({self._with_values(value)})"
 
     def _with_values(self, value: Value) -> str:
-        """The value where its numbers can be asked for: not on a device of torch type meta."""
-        if self.is_meta(value):
+        """The value where its numbers can be asked for: not on a device of torch type meta, or with hooks."""
+        if self.has_border(value):
             return self.tensor(value, self._source.torch_device(""), value.op)
         return self.names[value]
 

@@ -164,6 +164,8 @@ class _TraceBinder:
     def torch_device(self, name: str) -> Any:
         return self._inner.torch_device(name)
 
+    place = torch_device
+
 
 # Tracing and inductor keep state of the process: one compilation at a time, whichever sessions and threads ask.
 compiler = threading.RLock()

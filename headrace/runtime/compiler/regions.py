@@ -20,6 +20,7 @@ from headrace.passes.step_graph import Node, StepGraph
 from headrace.runtime.code.codegen import Binder
 from headrace.runtime.compiler.compile import Call, CompileRegion, straightened, warn_once
 from headrace.runtime.compiler.narrow import narrowed
+from headrace.runtime.host.hooks import HookedPlace
 
 SMALLEST_IN_BODY = 4  # nodes: a call into compiled code costs as much as a few kernels
 
@@ -78,6 +79,8 @@ class _Regions:
         for region in regions:  # replacing one changes the values that flow into the next
             if self._binder.torch_device(region.device).type == "meta":
                 continue  # nothing is computed there
+            if isinstance(self._binder.place(region.device), HookedPlace):
+                continue  # hooks see each kernel
             region = describe(region.nodes, region.device, graph.nodes, graph.fetches)
             try:
                 call = compile_one(region, self._binder)

@@ -307,6 +307,8 @@ class ServerBinder:
     def torch_device(self, name: str) -> Any:
         return self.device
 
+    place = torch_device
+
 
 if __name__ == "__main__":
     main(int(sys.argv[1]), "idle" in sys.argv[2:])

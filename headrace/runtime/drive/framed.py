@@ -19,6 +19,7 @@ from headrace.runtime.code.number import number, tensor_of
 from headrace.runtime.drive.frame import DEAD, FlowNode, FramedFlow, Ready
 from headrace.runtime.drive.waits import Waits
 from headrace.runtime.host.gate import Gate
+from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.pool import Lanes, Pool
 
 
@@ -235,4 +236,9 @@ def _program(node: Node, inputs: Sequence[Value], binder: Binder, places: dict[V
     nodes = inside if hands_on else [*inside, node]
     if node.op_def.traits.asynchronous:
         return generate_begin(nodes, inputs, node.outputs, binder, node.name, places)
-    return generate(nodes, inputs, node.inputs if hands_on else node.outputs, binder, node.name, places)
+    if not hands_on:
+        return generate(nodes, inputs, node.outputs, binder, node.name, places)
+    # What primitives hand on is not in the memory of a device with hooks: a Merge may get it from several places.
+    hooked = any(isinstance(places.get(v), HookedPlace) for v in node.inputs)
+    wanted = [host] * len(node.inputs) if hooked else None
+    return generate(nodes, inputs, node.inputs, binder, node.name, places, wanted)

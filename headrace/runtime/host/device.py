@@ -18,6 +18,41 @@ from headrace.resources.calling.value import is_null
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchedNode:
+    """The node whose kernel a launch hook is to run."""
+
+    name: str
+    op: str  # its type, such as "MatMul"
+    source: str  # the user's line that made it
+    device: Device
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceHooks:
+    """What a device type does itself; None: torch does it.  Several threads may call a hook at the same time.
+
+    ``allocate(shape, dtype, device)`` returns new memory of the device: a contiguous tensor, whatever is in it.
+    ``copy(source, target, source_device, target_device)`` fills ``target`` and returns None.  A device is None for the host; one
+    of the two is this device.  Both tensors are contiguous, of one shape and dtype.  What is copied to the host must be there
+    when the hook returns.
+    ``launch(run, node)`` returns what ``run()``, the kernel, returns, or other outputs like these.
+    """
+
+    allocate: Callable[[tuple[int, ...], torch.dtype, Device], torch.Tensor] | None = None
+    copy: Callable[[torch.Tensor, torch.Tensor, Device | None, Device | None], None] | None = None
+    launch: Callable[[Callable[[], Any], LaunchedNode], Any] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("allocate", "copy", "launch"):
+            hook = getattr(self, name)
+            if hook is not None and not callable(hook):
+                raise TypeError(f"DeviceHooks.{name} must be a function or None, got {hook!r} {at()}")
+
+    def __bool__(self) -> bool:
+        return any(hook is not None for hook in (self.allocate, self.copy, self.launch))
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """One place to run kernels: its full name, its type, and the torch device behind it."""
 
@@ -26,6 +61,7 @@ class Device:
     torch_device: Any
     memory_limit: int = 0  # in bytes, as configured; 0: all there is
     threads: int = 0  # of its kernels, as configured; 0: a share of the session's (LocalWorker.thread_budgets)
+    hooks: DeviceHooks | None = None  # of its type, if it brings some (runtime/host/hooks.py)
 
     @property
     def is_null(self) -> bool:
@@ -48,6 +84,7 @@ class DeviceType:
     count: Callable[[], int]
     priority: int
     null: bool = False
+    hooks: DeviceHooks | None = None
 
     def torch_device(self, index: int) -> Any:
         """The torch device behind the device of this index.  The devices of the null type share theirs: it has no index."""
@@ -61,14 +98,24 @@ class DeviceType:
 _types: dict[str, DeviceType] = {}
 
 
-def register_device(name: str, torch_type: str, count: Callable[[], int] | int = 1, priority: int = 0) -> None:
+def register_device(
+    name: str, torch_type: str, count: Callable[[], int] | int = 1, priority: int = 0, hooks: DeviceHooks | None = None
+) -> None:
     """Makes ``/device:NAME:i`` usable; ``torch_type`` is the torch device type its tensors live on.
 
     ``torch_type`` "meta" is an accelerator without hardware: shapes flow, values do not.
     ``count`` says how many there are (asked anew by each session).  Nodes that ask for no device go to the type of
     highest ``priority``; the CPU's is 0.
+    ``hooks`` are functions of the type's own that allocate its memory, copy to and from it, and run kernels.
     """
-    _register(DeviceType(name.upper(), torch_type, count if callable(count) else lambda: count, priority))
+    if hooks is not None and not isinstance(hooks, DeviceHooks):
+        raise TypeError(f"hooks of device type {name!r} must be a DeviceHooks or None, got {hooks!r} {at()}")
+    if hooks and torch_type == "meta":
+        raise ValueError(
+            f"device type {name!r} brings hooks, but tensors of torch type 'meta' have no memory to allocate or copy {at()}"
+        )
+    number = count if callable(count) else lambda: count
+    _register(DeviceType(name.upper(), torch_type, number, priority, hooks=hooks or None))
 
 
 def register_null_device(name: str = "NULL", count: Callable[[], int] | int = 1, priority: int = -1) -> None:
@@ -127,7 +174,7 @@ def local_devices(device_count: dict[str, int] | None = None, prefix: str = LOCA
             number = max(number, 1)
         for i in range(number):
             name = f"{prefix}/device:{device_type.name}:{i}"
-            devices.append(Device(name, device_type.name, device_type.torch_device(i)))
+            devices.append(Device(name, device_type.name, device_type.torch_device(i), hooks=device_type.hooks))
     return devices
 
 
@@ -160,16 +207,19 @@ def task_of(device: str) -> str:
 def part_of(devices: Sequence[Device], mode: str) -> Callable[[str], str]:
     """The partition of a device, by its name: each device is one, but the first CPU of a task goes with its only accelerator.
 
-    ``mode`` "always" cuts between these two as well.  Devices without values are never cut off.
+    Devices of one type with hooks count as one accelerator: its copy hook takes values from one to another directly.
+    ``mode`` "always" cuts between all of these as well.  Devices without values are never cut off.
     """
-    accelerators: dict[str, list[str]] = {}
+    accelerators: dict[str, dict[str, list[str]]] = {}
     for device in devices:
-        if device.torch_device.type != "cpu":
-            accelerators.setdefault(task_of(device.name), []).append(device.name)
+        if device.torch_device.type != "cpu" or device.hooks is not None:
+            one = device.name if device.hooks is None or mode == "always" else device.device_type
+            accelerators.setdefault(task_of(device.name), {}).setdefault(one, []).append(device.name)
     names = {d.name: d.name for d in devices}
     for task, there in accelerators.items():
-        if len(there) == 1 and mode != "always":
-            names[there[0]] = f"{task}/device:CPU:0"
+        for together in there.values():
+            beside_cpu = len(there) == 1 and mode != "always"
+            names.update(dict.fromkeys(together, f"{task}/device:CPU:0" if beside_cpu else together[0]))
     for device in devices:
         if device.torch_device.type == "meta":  # there are no values to send
             names[device.name] = f"{task_of(device.name)}/device:CPU:0"

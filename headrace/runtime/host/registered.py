@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -20,6 +21,7 @@ from headrace.resources.calling.invoke import bind_attr, find_kernel
 from headrace.resources.state.container import EVERYBODY, Containers
 from headrace.resources.state.node_state import NodeStates
 from headrace.resources.stepping.step import Steps
+from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.recorder import Recorder
 from headrace.runtime.host.worker import LocalWorker
 
@@ -39,6 +41,7 @@ class StateContext:
     graph: Graph | None
     source: Source = UNKNOWN  # the user's line that made the node
     device_name: str = ""
+    memory: Callable[[Any, bool], Any] | None = None  # what `Variable` takes its memory from; None: torch's
     owner: int = EVERYBODY  # of state that no other session may see
     node_states: NodeStates | None = None  # of all nodes of the graph; None where nodes keep none
 
@@ -83,18 +86,27 @@ class RegisteredGraph:
     def torch_device(self, name: str) -> Any:
         return self.worker.torch_device(name)
 
+    def place(self, name: str) -> Any:
+        """Where values of the device are: its torch device, or a place of their own if it has hooks."""
+        return self.worker.hooked.get(name) or self.torch_device(name)
+
     def kernel(self, node: Node, kernel_type: str) -> Kernel:
         return self.worker.kernel(node, kernel_type)
 
-    def constant(self, node: Node, torch_device: Any) -> Any:
+    def constant(self, node: Node, place: Any) -> Any:
         """A constant on a device; the array is shared with the graph where the device allows."""
         array = node.attrs["value"]
-        key = (id(array), node.attrs["dtype"], torch_device)
+        key = (id(array), node.attrs["dtype"], place)
         with self._lock:
             held = self._constants.get(key)
             if held is None:
+                hooked = isinstance(place, HookedPlace)
+                torch_device = self.torch_device("") if hooked else place
                 kernel = find_kernel(REGISTRY.get("Const"), torch_device.type, node.attrs)
                 value = kernel.call(array, bind_attr(node.attrs["dtype"]), device=torch_device)
+                if hooked:
+                    with _blaming(node):
+                        value = place.from_host(value)
                 held = self._constants[key] = (array, value)
             return held[1]
 
@@ -117,16 +129,14 @@ class RegisteredGraph:
         graph = node.origin.graph if node.origin is not None else None
         device = self.torch_device(node.device)
         context = StateContext(
-            node.name, node.attrs, device, self.resources, graph, node.source, node.device, self.owner, self._states
-        )
-        try:
+            node.name, node.attrs, device, self.resources, graph, node.source, node.device,
+            getattr(self.place(node.device), "memory", None), self.owner, self._states,
+        )  # fmt: skip
+        with _blaming(node):
             state = rule(context)
             if resume is not None:
                 resume(node.name, state)
             return state
-        except OpError as e:
-            where = f"[[node {node.name} ({node.type}) made at {node.source}]]"
-            raise type(e)(None, node.origin, f"{e.message}\n\t {where}") from e  # type: ignore[call-arg]
 
     def close(self) -> None:
         """Ends all steps and forgets the states of nodes; what is in containers stays the worker's."""
@@ -143,6 +153,16 @@ class RegisteredGraph:
         self.worker.leave_session(self)
 
 
+@contextmanager
+def _blaming(node: Node) -> Iterator[None]:
+    """Errors of TF1's tree name the node."""
+    try:
+        yield
+    except OpError as e:
+        where = f"[[node {node.name} ({node.type}) made at {node.source}]]"
+        raise type(e)(None, node.origin, f"{e.message}\n\t {where}") from e  # type: ignore[call-arg]
+
+
 class TracedGraph(RegisteredGraph):
     """A registered graph as plans of traced steps see it: all is the graph's own, but code generated for it notes times."""
 
@@ -153,8 +173,8 @@ class TracedGraph(RegisteredGraph):
     def __getattr__(self, name: str) -> Any:
         return getattr(self._graph, name)
 
-    def constant(self, node: Node, torch_device: Any) -> Any:
-        return self._graph.constant(node, torch_device)
+    def constant(self, node: Node, place: Any) -> Any:
+        return self._graph.constant(node, place)
 
     def state(self, node: Node) -> Any:
         return self._graph.state(node)

@@ -17,6 +17,7 @@ from headrace.resources.state.container import Containers
 from headrace.resources.stepping.rendezvous import Rendezvous
 from headrace.runtime.host.device import LOCAL_TASK, Device, configure, configured, local_devices
 from headrace.runtime.host.gate import Gate
+from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.null import null_kernel
 from headrace.runtime.host.pool import Pool
 from headrace.runtime.host.refusal import shapes_refused
@@ -43,6 +44,7 @@ class LocalWorker:
         self.pool = Pool()
         self.writers = Writers()
         self._by_name = {d.name: d for d in self.devices}
+        self.hooked = {d.name: HookedPlace(d) for d in self.devices if d.hooks is not None}
         self._host = next(d for d in self.devices if d.device_type == "CPU")
         self._sessions: set[Any] = set()  # those that are open: registered graphs
         self._had_session = False

@@ -37,6 +37,7 @@ from headrace.runtime.drive.flow import Flow
 from headrace.runtime.drive.framed import FramedPlan, make_framed, needs_frames
 from headrace.runtime.host.device import deterministic
 from headrace.runtime.host.gate import Gate
+from headrace.runtime.host.hooks import fetch_from_host
 from headrace.runtime.host.pool import Pool
 from headrace.runtime.host.recorder import Recorder
 from headrace.runtime.host.registered import RegisteredGraph
@@ -194,10 +195,10 @@ def make_plan(
     """
     context = Context(options)
     if shapes is not None:
-        graph = fold_specialised(_specialised(request, shapes, options, strand), context)
+        graph = fold_specialised(_specialised(request, shapes, worker, options, strand), context)
         graph = run_stage(Stage.FUSE, graph, context)
         return _single(request, graph, worker, options, strand=strand)
-    graph = request.graph(options) if graph is None else graph
+    graph = _fetchable(request.graph(options) if graph is None else graph, worker)
     waits = any(map(may_wait, graph.nodes))
     if not waits:
         graph = run_stage(Stage.FUSE, graph, context)
@@ -255,7 +256,7 @@ def make_compiled_plan(
     strand: PlacedStrand | None = None,
 ) -> StepPlan:  # fmt: skip
     """A plan of the step for these feed shapes with compiled regions.  One that fails to compile stays interpreted."""
-    graph = _specialised(request, shapes, options, strand)
+    graph = _specialised(request, shapes, worker, options, strand)
     regions = compile_regions(graph, worker, options, compile_one, compile_one)
     return _single(request, graph, worker, options, regions, strand)
 
@@ -268,7 +269,7 @@ def make_dynamic_plan(
     example = telling(seen)
     hints = {
         (node.name, value.value_index): value.shape.tuple or ()
-        for node in _specialised(request, example, options, strand).nodes
+        for node in _specialised(request, example, worker, options, strand).nodes
         for value in node.outputs
         if value.shape.is_fully_defined()
     }
@@ -276,18 +277,24 @@ def make_dynamic_plan(
     def compile_one(region: Region, binder: Binder) -> Call:
         return compile_dynamic(region, binder, hints)
 
-    graph = _specialised(request, varying(seen), options, strand)
+    graph = _specialised(request, varying(seen), worker, options, strand)
     regions = compile_regions(graph, worker, options, compile_one, compile_body, dynamic=True)
     return _single(request, graph, worker, options, regions, strand)
 
 
 def _specialised(
-    request: Blueprint, shapes: Sequence[Sequence[int | None]], options: Options, strand: PlacedStrand | None
-) -> StepGraph:
-    graph = request.graph(options)
+    request: Blueprint, shapes: Sequence[Sequence[int | None]], worker: RegisteredGraph, options: Options,
+    strand: PlacedStrand | None,
+) -> StepGraph:  # fmt: skip
+    graph = _fetchable(request.graph(options), worker)
     if strand is not None:
         graph = _strands(request, graph, options)[strand.index].graph()
     return run_stage(Stage.SPECIALISE, graph, Context(options, shapes=shapes))
+
+
+def _fetchable(graph: StepGraph, worker: RegisteredGraph) -> StepGraph:
+    hooked = worker.worker.hooked
+    return fetch_from_host(graph, hooked, worker.worker.device("").name) if hooked else graph
 
 
 def _strands(request: Blueprint, graph: StepGraph, options: Options) -> list[Strand]:

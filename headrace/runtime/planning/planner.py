@@ -14,6 +14,7 @@ from headrace.passes.whole_graph import WholeGraph
 from headrace.runtime.compiler.background import compile_in_background
 from headrace.runtime.compiler.kept import compile_or_load
 from headrace.runtime.host.device import deterministic, waiting
+from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.planning.fed_shapes import RUNS, FedShapes, has_shapes, may_gain
 from headrace.runtime.planning.plan import Blueprint, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
@@ -63,9 +64,10 @@ class Planner:
         """Gives a plan its tiers, and plans for feeds of certain shapes."""
         if not plan.single or (plan.strand is not None and not has_shapes(plan.feeds)):
             return
-        if self.compile_mode != "off":
-            here = self.registered.worker.device_names  # a plan may name devices of other tasks
-            names = {n.device for n in plan.graph.nodes if n.device in here}
+        here = self.registered.worker.device_names  # a plan may name devices of other tasks
+        names = {n.device for n in plan.graph.nodes if n.device in here}
+        hooked = [isinstance(self.registered.place(name), HookedPlace) for name in names]
+        if self.compile_mode != "off" and not (hooked and all(hooked)):  # hooks see each kernel
             finish = waiting([self.registered.torch_device(name) for name in names])
             plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many, finish)
         if self.registered.arrays and may_gain(plan):
