@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench conformance clean
+.PHONY: help demo test quick check bench conformance clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -18,6 +18,9 @@ demo: $(STAMP) ## train a small network on handwritten digits
 test: $(STAMP) ## run the tests
 	$(BIN)/python -m pytest -n $(JOBS) --durations=20 --ignore=tests/cluster/ray_engine
 	$(BIN)/python -m pytest -n 0 tests/cluster/ray_engine  # one Ray at a time: its ports are fixed
+
+quick: $(STAMP) ## run the tests that answer at once: no process, no socket, no compiler
+	$(BIN)/python -m pytest -n $(JOBS) -q -r fE --ring quick
 
 check: $(STAMP) ## lint, format, types, import rules
 	$(BIN)/ruff check .

@@ -14,12 +14,23 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # compile in this process: no pool of workers that outlives a test
 
 import pytest
+import rings
 from hypothesis import settings
 
 import leaks
 
 settings.register_profile("headrace", deadline=None, print_blob=True)
 settings.load_profile("headrace")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--ring", choices=["quick"], help="quick: only tests without processes, sockets and the compiler")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--ring") == "quick":
+        config.pluginmanager.register(rings.Quick(), "quick")
+
 
 GRACE_S = 2.0
 """How long a test's threads, processes and descriptors may take to go away after it ends."""

@@ -21,7 +21,8 @@ _ACCEPTED = "such as '/job:worker/replica:0/task:1/device:GPU:0', '/gpu:0', '/de
 _JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]*\Z")
 
 # The types that may be written short, '/gpu:0' for '/device:GPU:0'.
-_SHORT_TYPES = {"CPU", "GPU", "TPU", "MPS", "XPU"}
+_ALWAYS_SHORT = frozenset({"CPU", "GPU", "TPU", "MPS", "XPU"})
+_SHORT_TYPES = set(_ALWAYS_SHORT)
 
 
 # What kernels may be declared for: torch's device types, and the types of devices that are registered.
@@ -38,8 +39,10 @@ def register_device_type(name: str, torch_type: str = "cpu") -> None:
 
 
 def forget_device_type(name: str) -> None:
-    """No more kernels are declared for devices of type `name`."""
+    """No more kernels are declared for devices of type `name`, and its devices are not written short any more."""
     _REGISTERED.discard(name.upper())
+    _SHORT_TYPES.difference_update({name.upper()} - _ALWAYS_SHORT)
+    _parse.cache_clear()
 
 
 def kernel_device(name: str) -> str:

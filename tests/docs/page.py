@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 
 import headrace as tf
+from headrace.runtime.host.device import local_devices
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 UPDATE = os.environ.get("HEADRACE_UPDATE_DOCS", "") not in ("", "0")
@@ -36,11 +37,16 @@ def run_page(name: str) -> tuple[str, str]:
         printed = out.getvalue()
         return found.group(0)
 
-    with tf.device("/cpu:0"):  # what is printed must not depend on the devices of the machine
-        made = _BLOCK.sub(run, text)
-    for value in namespace.values():
-        if isinstance(value, tf.Session):
-            value.close()
+    types = {device.device_type for device in local_devices()}
+    try:
+        with tf.device("/cpu:0"):  # what is printed must not depend on the devices of the machine
+            made = _BLOCK.sub(run, text)
+    finally:
+        for value in namespace.values():
+            if isinstance(value, tf.Session):
+                value.close()
+        for name in {device.device_type for device in local_devices()} - types:
+            tf.extend.unregister_device(name)
     return text, made
 
 

@@ -40,7 +40,7 @@ def test_the_program_of_a_page_runs(page: str) -> None:
 def test_a_device_that_is_gone() -> None:
     extend.register_device("NPU", torch_type="cpu")
     extend.unregister_device("NPU")
-    with tf.device("/npu:0"):
+    with tf.device("/device:NPU:0"):
         x = tf.identity(1.0)
     with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match="no such device is registered"):
         sess.run(x)
