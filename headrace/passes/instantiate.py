@@ -75,9 +75,9 @@ def drop_inputs(graph: StepGraph) -> StepGraph:
         keep = sorted({*range(variables), *_needed(bodies)})
         if len(keep) < len(node.inputs) - first:
             effects = graph.after_effects() if effects is None else effects
-            gone = [v.op for i, v in enumerate(node.inputs[first:]) if i not in keep and v.op in effects]
-            node.control_inputs = list(dict.fromkeys([*node.control_inputs, *gone]))
+            inputs = node.inputs
             _keep_inputs(node, bodies, keep, first, variables)
+            _wait_for_effects(node, inputs, effects)
             mark_numbers_of(node)
     if effects is not None:
         graph.sweep()
@@ -85,15 +85,25 @@ def drop_inputs(graph: StepGraph) -> StepGraph:
 
 
 def _cut(node: Node, used: set[Value], whole: bool, build: Build, recursion: Recursion, effects: set[Node]) -> None:
+    """``whole``: a node waits for this one, and so for all its inputs: effects before those that are not used still run."""
     node.attrs = dict(node.attrs)
     results = _first_result(node)
     wanted = [i for i, v in enumerate(node.outputs[results:]) if v in used or (whole and i < node.attrs["visible"])]
+    inputs = node.inputs
     if "f" in node.attrs:
         _instantiate_call(node, set(wanted), build, recursion)
     elif "then_branch" in node.attrs:
         _cut_if(node, wanted, build, effects)
     else:
         _cut_loop(node, wanted, build, effects)
+    if whole:
+        _wait_for_effects(node, inputs, effects)
+
+
+def _wait_for_effects(node: Node, before: Sequence[Value], effects: set[Node]) -> None:
+    """The node waits for those of the inputs it had before that it has lost and that come after effects."""
+    lost = [v.op for v in before if v not in node.inputs and v.op in effects]
+    node.control_inputs = list(dict.fromkeys([*node.control_inputs, *lost]))
 
 
 def _first_result(node: Node) -> int:

@@ -72,12 +72,13 @@ def tie_holders(graph: StepGraph) -> StepGraph:
         for value in node.inputs:
             maker = value.op
             free = (maker.op_def.traits.constant or maker.op_def.traits.handle) and not maker.predecessors()
-            if free or maker in node.control_inputs:
+            if free:
                 continue
             # A Switch runs even if this output is dead; who waits for a holder would have it compute all that it can.
             if (len(maker.outputs) > 1 and maker.op_def.traits.primitive) or _holds(maker):
                 maker = anchors.get(value) or anchors.setdefault(value, _anchor(value, graph))
-            node.control_inputs = [*node.control_inputs, maker]
+            if maker not in node.control_inputs:
+                node.control_inputs = [*node.control_inputs, maker]
     if anchors:
         graph.sort()
     return graph

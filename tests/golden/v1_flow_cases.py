@@ -14,7 +14,8 @@ import random
 from typing import Any
 
 STEPS = 3  # with other feeds
-SEEDS = range(200)  # those kept
+FOUND = (1000950, 1002232, 1006665)  # that differed once, among those drawn
+SEEDS = (*range(200), *FOUND)  # those kept
 
 
 class Program:

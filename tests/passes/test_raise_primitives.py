@@ -113,6 +113,20 @@ def test_what_the_shape_of_a_dead_value_tells(way):
         assert [session.run(merged.output, {p: given, x: [1, 2]}) for given in (False, True)] == [2, 20]
 
 
+def test_a_conditional_that_waits_for_the_switch_before_it(way):
+    """To wait for a Switch says nothing about which of its outputs is dead."""
+    p, q, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
+    outer = raw_ops.Switch(x, q)
+    inner = raw_ops.Switch(outer.output_false, p)
+    sizes = [raw_ops.Size(inner.output_false) * 3, raw_ops.Size(inner.output_true) * 2]
+    with tf.control_dependencies([outer.output_false.op]):
+        merged = raw_ops.Merge(sizes)
+    with tf.Session(config=way) as session:
+        assert [session.run(merged.output, {p: given, q: False, x: 1.0}) for given in (False, True)] == [3, 2]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="has no value in this step"):
+            session.run(merged.output, {p: True, q: True, x: 1.0})
+
+
 def test_a_call_in_a_dead_branch(way):
     @tf.function
     def seven(x):
