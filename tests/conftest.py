@@ -68,6 +68,16 @@ def fresh_default_graph(nothing_leaks: None) -> Iterator[None]:
     _reset_default_graph()
 
 
+@pytest.fixture
+def accelerator() -> Iterator[None]:
+    """A device that is not the CPU, over torch's CPU, on which nodes are placed: steps on it are compiled in mode "auto"."""
+    from headrace import extend
+
+    extend.register_device("ACCELERATOR", "cpu", 1, priority=200)
+    yield
+    extend.unregister_device("ACCELERATOR")
+
+
 def _reset_default_graph() -> None:
     # A test that never imports Headrace's face has no default graph to reset, and should not pay for the import.
     reset = getattr(sys.modules.get("headrace"), "reset_default_graph", None)

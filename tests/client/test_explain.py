@@ -235,6 +235,7 @@ def test_json_and_text() -> None:
     assert "/job:localhost" not in text
 
 
+@pytest.mark.usefixtures("accelerator")
 def test_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADRACE_COMPILE", raising=False)
     x = tf.placeholder(tf.float32, [4], name="x")
@@ -254,6 +255,7 @@ def test_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (strand.tier, strand.regions) == ("compiled", 2)
 
 
+@pytest.mark.usefixtures("accelerator")
 def test_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADRACE_COMPILE", raising=False)
     jobs = []

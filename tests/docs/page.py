@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 import headrace as tf
-from headrace.runtime.host.device import local_devices
+from headrace.runtime.host.device import local_devices, unregister_device
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 UPDATE = os.environ.get("HEADRACE_UPDATE_DOCS", "") not in ("", "0")
@@ -46,7 +46,7 @@ def run_page(name: str) -> tuple[str, str]:
             if isinstance(value, tf.Session):
                 value.close()
         for name in {device.device_type for device in local_devices()} - types:
-            tf.extend.unregister_device(name)
+            unregister_device(name)
     return text, made
 
 

@@ -71,15 +71,15 @@ def find_code(name: str) -> dict[str, Any] | None:
     return code
 
 
-def cost_factor(target: str = "") -> float:
-    """How much longer compilations took on this machine than reckoned.  ``target``: what they were for, if not the CPU."""
-    factor = find(STEP, f"cost{target}")
+def cost_factor() -> float:
+    """How much longer compilations took on this machine than reckoned."""
+    factor = find(STEP, "cost_accelerator")
     return factor if isinstance(factor, float) and factor > 0 else 1.0
 
 
-def learn_cost(factor: float, target: str = "") -> None:
+def learn_cost(factor: float) -> None:
     """Notes how much longer one compilation took than reckoned."""
-    keep(STEP, f"cost{target}", (1 - WEIGHT) * cost_factor(target) + WEIGHT * min(max(factor, 1 / MOST), MOST))
+    keep(STEP, "cost_accelerator", (1 - WEIGHT) * cost_factor() + WEIGHT * min(max(factor, 1 / MOST), MOST))
 
 
 @cache

@@ -18,7 +18,7 @@ from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.planning.fed_shapes import RUNS, FedShapes, has_shapes, may_gain
 from headrace.runtime.planning.plan import Blueprint, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
-from headrace.runtime.planning.tier import Tier, compile_mode
+from headrace.runtime.planning.tier import Tier, compile_mode, uses_accelerators
 
 
 class Planner:
@@ -67,7 +67,8 @@ class Planner:
         here = self.registered.worker.device_names  # a plan may name devices of other tasks
         names = {n.device for n in plan.graph.nodes if n.device in here}
         hooked = [isinstance(self.registered.place(name), HookedPlace) for name in names]
-        if self.compile_mode != "off" and not (hooked and all(hooked)):  # hooks see each kernel
+        worth_it = self.compile_mode == "always" or (self.compile_mode == "auto" and uses_accelerators(plan))
+        if worth_it and not (hooked and all(hooked)):  # hooks see each kernel
             finish = waiting([self.registered.torch_device(name) for name in names])
             plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many, finish)
         if self.registered.arrays and may_gain(plan):

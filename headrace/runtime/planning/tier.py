@@ -12,7 +12,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from headrace.core.config import ConfigProto
@@ -21,8 +20,6 @@ from headrace.runtime.compiler.background import queue
 from headrace.runtime.compiler.idle_cores import IdleCores
 from headrace.runtime.host.device import deterministic
 from headrace.runtime.host.threads import default_threads
-from headrace.runtime.planning.line_times import RUNS as TIMED_RUNS
-from headrace.runtime.planning.line_times import LineTimes
 from headrace.runtime.planning.plan import StepPlan
 from headrace.runtime.planning.trial import Trial
 from headrace.runtime.planning.worth import IDLE, Worth
@@ -31,9 +28,7 @@ from headrace.runtime.planning.worth import MANY as MANY_CORES
 log = logging.getLogger("headrace.compile")
 
 MODES = ("auto", "off", "always")
-RECURS = 2  # runs after which idle cores are counted
-WARM = 12  # runs before lines are timed: the first ones choose the number of threads ...
-WARM_FED = 36  # ... and a plan for the shapes that are fed
+RECURS = 2  # runs after which is looked up what earlier programs found out
 RUNS = 10  # runs with the same shapes before compiling is asked for, counted from when it would have paid for itself
 ARTIFACTS = 8  # compiled plans kept per request
 UNLIKELY = 4  # times the cost, for a step whose compiled plan was slower in an earlier program
@@ -41,7 +36,7 @@ MANY = 16  # combinations of shapes after which one plan is compiled for all
 LARGE = 100  # nodes of a step for an accelerator for which the compiling process is started before its first run
 COMPILERS = 8  # kernels for an accelerator that are compiled side by side, at most
 
-_since_import = IdleCores()  # a step for an accelerator, unlike one for the CPU, needs no more cores than the import
+_idle_cores = IdleCores()  # a step for an accelerator needs no more of them than the import
 
 Key = tuple[Any, ...]
 Compile = Callable[[StepPlan, Sequence[Sequence[int]]], StepPlan]
@@ -77,13 +72,10 @@ class Tier:
     ) -> None:
         """``finish``: waits until the accelerators of the plan have done all that was asked of them."""
         self.mode = mode
-        self._on_host = _timed_by_the_host(plan)
         self._finish = finish
         self.hot = mode == "always"
-        self._idle_since = None if self._on_host else _since_import  # else when the step recurred
         self._looked = False
-        self.worth = Worth(len(plan.graph.nodes), self._idle_cores)
-        self._timing: tuple[Key, StepPlan, LineTimes] | None = None  # while the lines of a plan are timed
+        self.worth = Worth(len(plan.graph.nodes), _idle_cores.average)
         self._prepared = False
         self._plan = plan
         self._compile = compile_plan
@@ -97,8 +89,8 @@ class Tier:
         self.compiled: dict[Key, StepPlan] = {}
         self._trials: dict[Key, Trial] = {}  # of compiled plans that have yet to prove faster
         self._lock = threading.Lock()
-        large = mode == "auto" and not self._on_host and len(plan.graph.nodes) >= LARGE
-        if large and self._idle_cores() >= MANY_CORES:
+        large = mode == "auto" and len(plan.graph.nodes) >= LARGE
+        if large and _idle_cores.average() >= MANY_CORES:
             self._prepare()
 
     def loosen(self) -> None:
@@ -114,8 +106,6 @@ class Tier:
     def choose(self, feeds: Sequence[Any]) -> StepPlan | None:
         """The compiled plan for feeds of these shapes, if there is one yet; in mode "always" it is compiled here."""
         key = self.key(feeds)
-        if self._timing is not None and self._timing[0] == key:
-            return self._timing[1]
         trial = self._trials.get(key) if self._trials else None
         if trial is not None:
             self._wait()  # what earlier steps began is not a part of the next one
@@ -157,57 +147,25 @@ class Tier:
                 self.consider(feeds)
             elif not self._prepared and worth.soon():
                 self._prepare()
-            if self._timing is not None:
-                self._note_lines(plan)
-            elif worth.runs in (RECURS, RUNS, WARM, WARM_FED):
+            if worth.runs in (RECURS, RUNS):
                 self._look_closer(feeds)
         if self._trials:
             self._compare(compiled, self.key(feeds), seconds)
 
     def _look_closer(self, feeds: Sequence[Any]) -> None:
-        """Learns more of a step that recurs: what earlier programs found out about it, and what its lines cost."""
+        """Learns more of a step that recurs: what earlier programs found out about it."""
         if self.mode != "auto":
             return
         if not self._looked:
             self._looked = True
-            self._idle_since = self._idle_since or IdleCores()
-            self.worth.seconds *= archive.cost_factor(self._target)
-        key, fed_shapes = self.key(feeds), self._plan.fed_shapes
+            self.worth.seconds *= archive.cost_factor()
         if self.worth.runs == RUNS:
+            key = self.key(feeds)
             faster = archive.find(archive.STEP, self._name(key))
             if faster:
                 self._ask(key)
             elif faster is not None:
                 self.worth.seconds *= UNLIKELY
-        elif (
-            self._on_host
-            and self.worth.runs == (WARM if fed_shapes is None else WARM_FED)
-            and not (self._asked or self.compiled)
-        ):
-            plan = self._plan if fed_shapes is None else fed_shapes.choose(feeds)
-            times = LineTimes()
-            programs = [times.program(program) for program in plan.programs]
-            self._timing = key, replace(plan, programs=programs, tier=self, fed_shapes=None), times
-            self.hot = True
-
-    def _note_lines(self, plan: StepPlan) -> None:
-        """A run while lines are timed is over."""
-        timing = self._timing
-        if timing is None or plan is not timing[1]:
-            return
-        timing[2].end_run()
-        if timing[2].runs >= TIMED_RUNS:
-            self.worth.saving = timing[2].saving()
-            self._timing = None
-            self.hot = bool(self.compiled) or self.dynamic is not None
-
-    def _idle_cores(self) -> float:
-        return 0.0 if self._idle_since is None else self._idle_since.average()
-
-    @property
-    def _target(self) -> str:
-        """What the archive knows the costs of such compilations by."""
-        return "" if self._on_host else "_accelerator"
 
     def _prepare(self) -> None:
         """Has the compiling process started."""
@@ -217,9 +175,9 @@ class Tier:
 
     def _describe_machine(self) -> None:
         """Says to the compiling process, which may have to be started, how many cores are idle."""
-        idle = self._idle_cores()
+        idle = _idle_cores.average()
         queue.process.on_idle_cores = idle >= IDLE
-        queue.process.compilers = 1 if self._on_host else min(max(int(idle), 1), COMPILERS)
+        queue.process.compilers = min(max(int(idle), 1), COMPILERS)
 
     def _name(self, key: Key) -> str:
         """What the archive knows the step by."""
@@ -266,12 +224,11 @@ class Tier:
         plan = self._timed(lambda: self._compile(self._plan, key))
         used = queue.process.seconds - before
         if used:
-            archive.learn_cost(used / self.worth.reckoned, self._target)
+            archive.learn_cost(used / self.worth.reckoned)
         if plan is None:
             return
-        if self._on_host or self._finish is not None:
-            plan.tier = self  # its runs are noted
-            self._trials[key] = Trial()
+        plan.tier = self  # its runs are noted
+        self._trials[key] = Trial()
         self.compiled[key] = plan
         self.hot = True
 
@@ -332,6 +289,6 @@ class Tier:
         )  # fmt: skip
 
 
-def _timed_by_the_host(plan: StepPlan) -> bool:
-    """Whether the run is over when the call returns; an accelerator may still be working."""
-    return all("device:CPU" in n.device for n in plan.graph.nodes if n.device)
+def uses_accelerators(plan: StepPlan) -> bool:
+    """Whether nodes run elsewhere than on the CPU: then work may go on when a run is over."""
+    return any("device:CPU" not in n.device for n in plan.graph.nodes if n.device)

@@ -18,7 +18,7 @@ IDLE: Final = 0.2  # cores: enough to finish on
 SPARE: Final = 0.9  # cores: as good as a whole one
 MANY: Final = 2.0  # cores: the program does without them
 SHORTLY: Final = 10.0  # seconds of runs
-# What is saved if the lines of the step have not been timed: an amount per node, at least a tenth of the step, at most half.
+# What is saved: an amount per node, at least a tenth of the step, at most half.
 SAVED_PER_NODE: Final = 20e-6
 LEAST_SAVED, MOST_SAVED = 0.1, 0.5
 
@@ -30,7 +30,6 @@ class Worth:
         """``idle_cores``: how many there are."""
         self.spent = 0.0  # seconds of interpreted runs
         self.runs = 0
-        self.saving: float | None = None  # seconds of a run, once its lines have been timed
         self.reckoned = SECONDS + SECONDS_PER_NODE * nodes
         self.seconds = self.reckoned  # what a compilation is expected to take, with what was learnt on this machine
         self._nodes = nodes
@@ -47,8 +46,6 @@ class Worth:
     @property
     def saved(self) -> float:
         """The seconds that compiled code would have saved by now."""
-        if self.saving is not None:
-            return self.runs * self.saving
         return min(max(self.runs * self._nodes * SAVED_PER_NODE, self.spent * LEAST_SAVED), self.spent * MOST_SAVED)
 
     def pays(self) -> bool:

@@ -64,6 +64,3 @@ def test_the_cost_is_learnt_little_by_little():
     for _ in range(50):
         archive.learn_cost(1e9)
     assert archive.cost_factor() == pytest.approx(archive.MOST)
-    assert archive.cost_factor("_accelerator") == 1.0
-    archive.learn_cost(0.5, "_accelerator")
-    assert archive.cost_factor("_accelerator") == pytest.approx(0.85)

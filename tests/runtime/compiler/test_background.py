@@ -182,6 +182,7 @@ def run_hot(monkeypatch, make=lambda x: tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1
         return session._master.plan((x,), (y,), ()).tier, results
 
 
+@pytest.mark.usefixtures("accelerator")
 def test_two_deaths_are_enough_and_say_so_once(monkeypatch, caplog):
     """A compiling process that cannot live leaves the step interpreted, with one line."""
     monkeypatch.setattr(compile_process.sys, "executable", "/bin/false")
@@ -201,6 +202,7 @@ def test_two_deaths_are_enough_and_say_so_once(monkeypatch, caplog):
     assert "stays interpreted" in line and "nothing more is compiled in the background" in line
 
 
+@pytest.mark.usefixtures("accelerator")
 def test_a_compiling_process_that_is_killed_leaves_the_step_interpreted(monkeypatch, caplog):
     process = CompileProcess()
     start = process._start
@@ -220,6 +222,7 @@ def test_a_compiling_process_that_is_killed_leaves_the_step_interpreted(monkeypa
     assert "stays interpreted" in line and "ended with code -9" in line
 
 
+@pytest.mark.usefixtures("accelerator")
 def test_what_the_compiler_refuses_stays_interpreted(monkeypatch, caplog):
     monkeypatch.setattr(background.queue.process, "ask", lambda request: {"error": "no such luck"})
     steps, results = run_hot(monkeypatch)
@@ -258,6 +261,7 @@ def test_regions_that_compute_the_same_are_compiled_once(monkeypatch):
         assert len(asked) == requests
 
 
+@pytest.mark.usefixtures("accelerator")
 def test_what_the_process_cannot_do_is_compiled_on_the_thread(monkeypatch, caplog):
     """The process answers that the code needs the compiler; the program compiles it itself, and says so."""
     asked = []
@@ -482,6 +486,7 @@ def region_request():
         }  # fmt: skip
 
 
+@pytest.mark.usefixtures("accelerator")
 def test_an_op_of_the_users_own_is_never_sent(request, monkeypatch, caplog):
     monkeypatch.setattr(background.queue.process, "ask", lambda request: pytest.fail("was sent"))
     monkeypatch.setattr(background, "compile_region", lambda region, binder: lambda inputs, refs: [inputs[0].sum()])
@@ -494,6 +499,7 @@ def test_an_op_of_the_users_own_is_never_sent(request, monkeypatch, caplog):
     assert "op TestBackgroundDouble is declared by the program" in caplog.messages[0]
 
 
+@pytest.mark.usefixtures("accelerator")
 def test_code_from_the_process_computes_and_updates_variables(monkeypatch):
     """A region with a large constant, a variable, a result that is also kept, and results that share memory."""
     monkeypatch.setattr("headrace.runtime.planning.trial.Trial.compiled_is_faster", True)

@@ -181,6 +181,7 @@ def test_steps_that_fail_beside_steps_that_do_not():
             list(pool.map(step, range(40)))
 
 
+@pytest.mark.usefixtures("accelerator")
 @caught
 def test_code_from_the_compiling_process(monkeypatch, tmp_path):
     """Its inputs are lengths: the first that the process invents, 0, is refused in a loop of several threads."""

@@ -19,6 +19,7 @@ def archive_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "folder", lambda: tmp_path / "headrace")
 
 
+@pytest.mark.usefixtures("accelerator")
 def test_a_hot_step_is_compiled_in_the_background_and_swapped_in(monkeypatch):
     monkeypatch.setattr(worth, "SECONDS", 1e-9)
     monkeypatch.setattr(worth, "SECONDS_PER_NODE", 0.0)
@@ -52,6 +53,18 @@ def test_a_hot_step_is_compiled_in_the_background_and_swapped_in(monkeypatch):
     np.testing.assert_allclose(found, losses("off", 60)[0], rtol=1e-5)
 
 
+def test_a_hot_step_on_the_cpu_stays_interpreted(monkeypatch):
+    monkeypatch.setattr(worth, "SECONDS", 1e-9)
+    monkeypatch.setattr(worth, "SECONDS_PER_NODE", 0.0)
+    x = tf.placeholder(tf.float32, [4])
+    y = tf.reduce_sum(tf.exp(x))
+    with tf.Session(config=tf.ConfigProto(compile="auto")) as session:
+        for _ in range(2 * tier.RUNS):
+            session.run(y, {x: np.ones(4)})
+        assert session._master.plan((x,), (y,), ()).tier is None
+        assert [strand.tier for strand in session.explain(y, feeds=[x]).strands] == ["interpreted"]
+
+
 def test_the_program_itself_never_imports_the_compiler(tmp_path):
     """What it costs to import torch's compiler is the compiling process's alone; ops that only compiled code calls are there."""
     ended = run(WITHOUT_COMPILER, tmp_path)
@@ -64,8 +77,10 @@ import sys
 import numpy as np
 
 import headrace as tf
+from headrace import extend
 from headrace.runtime.planning import tier, worth
 
+extend.register_device("ACCELERATOR", "cpu", 1, priority=200)
 worth.SECONDS, worth.SECONDS_PER_NODE = 1e-9, 0.0
 x = tf.placeholder(tf.float32, [4])
 pooled = tf.nn.max_pool(tf.reshape(tf.exp(x) * tf.tanh(x), [1, 2, 2, 1]), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")

@@ -130,20 +130,17 @@ def test_what_a_trial_showed_is_known_to_the_next_program(monkeypatch):
 def test_steps_that_have_cost_little_are_never_compiled(monkeypatch):
     steps, interpreted, _ = make_tier()
     monkeypatch.setattr(tier.queue, "submit", lambda job: pytest.fail("asked for"))
-    for _ in range(tier.WARM - 1):
+    for _ in range(tier.RUNS + 1):
         steps.note(interpreted, FEEDS, 1e-4)
     assert not steps._seen
 
 
-@pytest.mark.parametrize(
-    ("nodes", "idle", "expected"),
-    [([], 6.7, (True, 1)), ([GPU], 6.7, (True, 6)), ([GPU], 30.0, (True, tier.COMPILERS)), ([GPU], 0.0, (False, 1))],
-)
-def test_kernels_for_an_accelerator_are_compiled_side_by_side_on_idle_cores(monkeypatch, nodes, idle, expected):
+@pytest.mark.parametrize(("idle", "expected"), [(6.7, (True, 6)), (30.0, (True, tier.COMPILERS)), (0.0, (False, 1))])
+def test_kernels_for_an_accelerator_are_compiled_side_by_side_on_idle_cores(monkeypatch, idle, expected):
     process = SimpleNamespace()
     monkeypatch.setattr(tier.queue, "process", process)
-    steps, _, _ = make_tier(nodes)
-    monkeypatch.setattr(steps, "_idle_cores", lambda: idle)
+    steps, _, _ = make_tier([GPU])
+    monkeypatch.setattr(tier, "_idle_cores", SimpleNamespace(average=lambda: idle))
     steps._describe_machine()
     assert (process.on_idle_cores, process.compilers) == expected
 
@@ -154,13 +151,12 @@ def test_kernels_for_an_accelerator_are_compiled_side_by_side_on_idle_cores(monk
         ([GPU] * tier.LARGE, 6.0, 1),
         ([GPU] * (tier.LARGE - 1), 6.0, 0),  # too small to be worth a process before it recurs
         ([GPU] * tier.LARGE, 1.0, 0),
-        ([SimpleNamespace(device="/device:CPU:0")] * tier.LARGE, 6.0, 0),  # may use all the cores as soon as it runs
     ],
 )
 def test_a_large_step_for_an_accelerator_has_the_process_started_before_it_runs(monkeypatch, nodes, idle, started):
     calls = []
     monkeypatch.setattr(tier.queue, "prepare", lambda: calls.append(None))
     monkeypatch.setattr(tier.queue, "process", SimpleNamespace())
-    monkeypatch.setattr(tier, "_since_import", SimpleNamespace(average=lambda: idle))
+    monkeypatch.setattr(tier, "_idle_cores", SimpleNamespace(average=lambda: idle))
     make_tier(nodes)
     assert len(calls) == started
