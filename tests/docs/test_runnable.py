@@ -4,6 +4,7 @@ import pytest
 from docs.page import check_page
 
 PAGES = [
+    "add_a_pass.md",
     "ablation.md",
     "compile.md",
     "concurrency.md",
