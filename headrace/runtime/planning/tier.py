@@ -28,7 +28,7 @@ from headrace.runtime.planning.worth import MANY as MANY_CORES
 log = logging.getLogger("headrace.compile")
 
 MODES = ("auto", "off", "always")
-RECURS = 2  # runs after which is looked up what earlier programs found out
+RECURS = 2  # runs after which the cost of compiling on this machine is looked up
 RUNS = 10  # runs with the same shapes before compiling is asked for, counted from when it would have paid for itself
 ARTIFACTS = 8  # compiled plans kept per request
 UNLIKELY = 4  # times the cost, for a step whose compiled plan was slower in an earlier program
@@ -74,7 +74,6 @@ class Tier:
         self.mode = mode
         self._finish = finish
         self.hot = mode == "always"
-        self._looked = False
         self.worth = Worth(len(plan.graph.nodes), _idle_cores.average)
         self._prepared = False
         self._plan = plan
@@ -94,8 +93,7 @@ class Tier:
             self._prepare()
 
     def loosen(self) -> None:
-        """Breaks the circles that it is in: nobody looks for idle cores, or notes runs of compiled plans, any more."""
-        self.worth.idle_cores = float
+        """Breaks the circles that it is in: nobody notes runs of compiled plans any more."""
         for plan in list(self.compiled.values()):
             plan.tier = None
 
@@ -156,10 +154,9 @@ class Tier:
         """Learns more of a step that recurs: what earlier programs found out about it."""
         if self.mode != "auto":
             return
-        if not self._looked:
-            self._looked = True
+        if self.worth.runs == RECURS:
             self.worth.seconds *= archive.cost_factor()
-        if self.worth.runs == RUNS:
+        elif self.worth.runs == RUNS:
             key = self.key(feeds)
             faster = archive.find(archive.STEP, self._name(key))
             if faster:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,6 @@ from headrace.runtime.host.device import local_devices, part_of
 
 OFF = {"compile": "off", "device_count": {"GPU": 0}}
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
-
-
-@pytest.fixture
-def npu() -> Iterator[Counting]:
-    counting = Counting()
-    with registered("NPU", counting.hooks):
-        yield counting
 
 
 def session(**options: Any) -> tf.Session:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,6 @@ import headrace as tf
 from headrace import extend
 
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
-
-
-@pytest.fixture
-def npu() -> Iterator[Counting]:
-    counting = Counting()
-    with registered("NPU", counting.hooks):
-        yield counting
 
 
 def session() -> tf.Session:
