@@ -105,12 +105,12 @@ def _measure(name: str, mode: str, seconds: float, suite: str) -> dict[str, Any]
         with passes_off(",".join(PASSES) if off == ALL_OFF else off):
             master._plans.clear()
             plan = master.plan(feeds, fetches, targets)
-            if plan.fed_shapes is not None:
-                plan = plan.fed_shapes._better(shapes)  # as a step does once it has recurred
+            if plan.variants is not None:
+                plan = plan.variants.better(shapes)  # as a step does once it has recurred
             texts[off] = "\n".join(p.source for p in plan.programs) + plan.graph.to_text()
             if mode == "always" and (off == "" or texts[off] != texts[""]):
-                plan = master.planner._compile(plan, shapes)
-            plan.tier = plan.fed_shapes = None
+                plan = master.planner.compile(plan, shapes)
+            plan.variants = None
             plans[off] = plan
     steps: dict[str, Callable[[], Any]] = {
         off: (lambda plan=plan: execute(plan, given))

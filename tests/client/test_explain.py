@@ -7,7 +7,7 @@ import pytest
 import headrace as tf
 from headrace import extend
 from headrace.runtime.explain.explanation import ExplainedNode, Explanation
-from headrace.runtime.planning import tier
+from headrace.runtime.planning import tier, variants
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:"
 
@@ -246,7 +246,7 @@ def test_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
         (strand,) = sess.explain(y, feeds=[x]).strands
         assert strand.tier == "interpreted"
         plan = sess._master.plan([x], [y], [])
-        plan.tier.compiled[((4,),)] = plan
+        plan.variants.compiled[((4,),)] = plan
         assert [s.tier for s in sess.explain(y, feeds=[x]).strands] == [
             "interpreted"
         ]  # the compiler took no part of it
@@ -259,14 +259,15 @@ def test_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADRACE_COMPILE", raising=False)
     jobs = []
-    monkeypatch.setattr(tier.queue, "submit", jobs.append)
+    monkeypatch.setattr(variants.queue, "submit", jobs.append)
+    monkeypatch.setattr(variants.queue, "prepare", lambda: None)
     x = tf.placeholder(tf.float32, [4], name="x")
     y = tf.exp(x)
     with session(1, compile="auto") as sess:
         plan = sess._master.plan([x], [y], [])
-        monkeypatch.setattr(plan.tier, "_install", lambda key: None)
+        monkeypatch.setattr(plan.variants, "_install", lambda key: None)
         for _ in range(tier.RUNS):
-            plan.tier.consider([_Fed()])
+            plan.variants.note(plan, [_Fed()], 1.0)
         assert [s.tier for s in sess.explain(y, feeds=[x]).strands] == ["being compiled"]
         (job,) = jobs
         job()

@@ -49,7 +49,7 @@ def test_what_a_compiler_is_given_leaves_out_the_same(off: str, monkeypatch: pyt
     monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
     x = tf.placeholder(tf.float32, [2], name="x")
     with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-        made_for_compiler = session._master.planner._compiler_options()
+        made_for_compiler = replace(session._master.planner.options(), interpreted=False)
         compiled: list[str] = []
         own = {
             "compile_bodies": lambda g: compiled.append("bodies"),

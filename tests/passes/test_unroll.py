@@ -29,7 +29,7 @@ class Unrolled:
         self.graphs = []
         self._monkeypatch = monkeypatch
         monkeypatch.setattr(unroll, "pays", lambda loop: True)
-        monkeypatch.setattr(planner, "compile_or_load", refuse)
+        monkeypatch.setattr(planner, "compile_region", refuse)
         monkeypatch.setattr(planner, "RUNS", 1)
         for name in ("make_compiled_plan", "make_plan"):
             monkeypatch.setattr(planner, name, self._noting(getattr(planner, name)))
@@ -291,7 +291,7 @@ def test_mistakes_stay_mistakes(steps):
 
 def test_compiled_steps_for_the_cpu_keep_their_loops(x, cell, monkeypatch):
     seen = []
-    monkeypatch.setattr(planner, "compile_or_load", refuse)
+    monkeypatch.setattr(planner, "compile_region", refuse)
     last = recurrent(x, cell)[1]
     with tf.Session(config=tf.ConfigProto(compile="always")) as session:
         session.run(tf.global_variables_initializer())

@@ -24,11 +24,12 @@ from headrace.passes.region import Region
 from headrace.runtime.code.codegen import Binder
 from headrace.runtime.compiler import archive
 from headrace.runtime.compiler import compile as in_process
-from headrace.runtime.compiler.compile import Call, CannotCompile, compile_region
+from headrace.runtime.compiler.compile import Call, CannotCompile, as_call, compile_region, is_on_cpu, strides
 from headrace.runtime.compiler.cubin import NeedsCompiler
-from headrace.runtime.compiler.kept import describe, load
+from headrace.runtime.compiler.loose_code import put
 from headrace.runtime.compiler.process import CompileProcess, Died
-from headrace.runtime.compiler.region_json import CannotSend
+from headrace.runtime.compiler.region_json import CannotSend, encode
+from headrace.runtime.host.device import deterministic
 
 log = logging.getLogger("headrace.compile")
 
@@ -139,8 +140,10 @@ def _in_a_copy() -> None:
 os.register_at_fork(after_in_child=_in_a_copy)
 
 
-def compile_in_background(region: Region, binder: Binder) -> Call:
-    """The region's function, compiled by the process if it can, else here.  For the queue's thread."""
+def compile_in_background(region: Region, binder: Binder) -> Call | None:
+    """The region's function, compiled by the process if it can, else here; none for the CPU.  For the queue's thread."""
+    if is_on_cpu(region):
+        return None
     if not _can_be_sent(binder.torch_device(region.device)) or not queue.process.can_run():
         return compile_region(region, binder)
     try:
@@ -156,11 +159,25 @@ def compile_in_background(region: Region, binder: Binder) -> Call:
 def _loaded(parts: dict[str, Any], region: Region, binder: Binder) -> Call:
     """The code that the process sent.  If it cannot be loaded, a step on a GPU stays as it is: compiling here would stop it."""
     try:
-        return load(parts, region, binder)
+        code = put(parts)
     except NeedsCompiler as e:
         if binder.torch_device(region.device).type == "cpu":
             raise
         raise CannotCompile(f"the compiled code cannot be loaded: {e}") from e
+    return as_call(lambda *tensors: code(list(tensors)), region, binder)
+
+
+def describe(region: Region, binder: Binder) -> dict[str, Any]:
+    """All that the region's code depends on, as JSON values.  Raises CannotSend if only this process can compile it."""
+    device = binder.torch_device(region.device)
+    content = {
+        "region": encode(region, binder, strides(region, binder)), "threads": binder.threads,
+        "deterministic": deterministic(), "device": str(device),
+    }  # fmt: skip
+    if device.type == "cuda":
+        content["gpu"] = torch.cuda.get_device_properties(device).name
+        content["precision"] = torch.get_float32_matmul_precision()
+    return content
 
 
 def _can_be_sent(device: torch.device) -> bool:
@@ -172,7 +189,7 @@ def _ask(region: Region, binder: Binder) -> dict[str, Any]:
     """The region's compiled code: as it was kept for such a region, or from the process."""
     request = describe(region, binder)
     name = archive.key(request)
-    code = archive.find_code(name)
+    code = archive.find(name)
     if code is not None:
         return code
     try:
@@ -184,6 +201,6 @@ def _ask(region: Region, binder: Binder) -> dict[str, Any]:
     if "need" in answer:
         raise NeedsCompiler(answer["need"])
     log.debug("the compiling process took %s", answer.get("laps"))
-    archive.keep(archive.CODE, name, answer["code"])
+    archive.keep(name, answer["code"])
     compiled: dict[str, Any] = answer["code"]
     return compiled

@@ -23,9 +23,6 @@ from headrace.runtime.compiler.repeats import Stretch, stretches
 SHORTEST: Final = 8  # nodes in a block
 FEWEST: Final = 3  # copies of a block in one stretch
 LEAST_SAVED: Final = 100  # nodes that need not be compiled; fewer cost less than what the compiler does for a subgraph
-LEAST_WORK: Final = (
-    1 << 23
-)  # multiplications in the products of a block on the CPU: with 2 million, steps took 10 % longer
 ALIGNED: Final = 16  # bytes: kernels for CUDA rely on what they saw of the first call's inputs
 
 aten = torch.ops.aten
@@ -38,7 +35,7 @@ def share_blocks(module: Any) -> int:
         return 0
     nodes = [n for n in module.graph.nodes if n.op == "call_function"]
     groups = [_Group(blocks) for blocks in repeated(nodes)]
-    groups = [g for g in groups if g.pays]
+    groups = [g for g in groups if g.saved >= LEAST_SAVED]
     moved: dict[Any, Any] = {}
     for i, group in enumerate(groups):
         name = f"block_{i}"
@@ -198,16 +195,6 @@ class _Group:
         """Nodes that need not be compiled."""
         return (len(self.blocks) - 1) * len(self.blocks[0])
 
-    @property
-    def pays(self) -> bool:
-        """Whether enough is saved, and a block does so much that a call and kernels that end with the block do not matter.
-
-        On CUDA a whole region is one launch, calls and all.
-        """
-        block = self.blocks[0]
-        on_cpu = any(_is_tensor(n) and n.meta["val"].device.type == "cpu" for n in block)
-        return self.saved >= LEAST_SAVED and (not on_cpu or sum(map(_work, block)) >= LEAST_WORK)
-
     @cached_property
     def reads(self) -> dict[tuple[Any, ...], None]:
         """What the blocks read from outside, a value for each block; values that are the same for every block come once."""
@@ -297,17 +284,6 @@ def own(graph: Any, node: Any) -> Any:
     copy = graph.call_function(_owned(), (node,))
     copy.meta["val"] = torch.empty_like(node.meta["val"])
     return copy
-
-
-def _work(node: Any) -> int:
-    """Multiplications of a matrix product or a convolution; of other nodes, which take as long as their memory takes, 0."""
-    if node.target in (aten.mm.default, aten.bmm.default, aten.addmm.default):
-        left = node.args[1 if node.target is aten.addmm.default else 0]
-        return int(node.meta["val"].numel() * left.meta["val"].shape[-1])
-    if node.target is aten.convolution.default:
-        weight = node.args[1].meta["val"]
-        return int(node.meta["val"].numel() * weight.numel() // max(weight.shape[0], 1))
-    return 0
 
 
 def _outside(graph: Any, node: Any, inside: set[Any], outside: dict[Any, Any]) -> Any:

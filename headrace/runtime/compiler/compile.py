@@ -11,9 +11,8 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -26,41 +25,33 @@ from headrace.resources.state.variable import Variable, locked
 from headrace.runtime.code.codegen import Binder, generate
 from headrace.runtime.code.dump import dump
 from headrace.runtime.compiler.arrange import join_in_the_library, store_what_libraries_read
-from headrace.runtime.compiler.blocks import share_blocks
+from headrace.runtime.compiler.blocks import op_name, share_blocks
 from headrace.runtime.compiler.cuda_graph import GraphedCall
-from headrace.runtime.compiler.direct import direct
-from headrace.runtime.compiler.fast_math import TANH, replacements
-from headrace.runtime.compiler.index_stride import read_strides
-from headrace.runtime.compiler.lower import Lowered, can_lower, lower
-from headrace.runtime.compiler.older_torch import as_in_later_versions
-from headrace.runtime.compiler.one_library import built_together
+from headrace.runtime.compiler.lower import can_lower, lower
 from headrace.runtime.compiler.own_folder import point_compiler
 from headrace.runtime.compiler.rows import own_results, refusing_negative_indices, writes_rows_and_more
 from headrace.runtime.compiler.trace import Calls, can_trace
-from headrace.runtime.compiler.tuning import quickly_tuned
-from headrace.runtime.host.device import deterministic
 from headrace.runtime.host.recorder import Recorder
 from headrace.runtime.host.threads import having_threads
 
 log = logging.getLogger("headrace.compile")
 _numbers = itertools.count()
 
-OPTIONS: dict[str, Any] = {
-    "config_patches": {
-        "layout_optimization": False,  # images are channels-last already; inductor would rearrange what only looks channels-first
-        "emulate_precision_casts": True,  # a value of 16 bits is rounded to them, also where it is not stored
-        "triton.autotune_at_compile_time": False,  # kernels are tuned in their first run, not before in a module of their own
-        "triton.descriptive_names": "torch",  # short ones: torch looks in vain for Triton's file if its name has over 150 letters
-        "cpp.vec_isa_ok": True,  # does not build a library first, only to see whether one can be built: 3 s of processor time
-    }
+OPTIONS: Final[dict[str, Any]] = {
+    "layout_optimization": False,  # images are channels-last already; inductor would rearrange what only looks channels-first
+    "emulate_precision_casts": True,  # a value of 16 bits is rounded to them, also where it is not stored
+    "triton.autotune_at_compile_time": False,  # kernels are tuned in their first run, not before in a module of their own
+    "triton.descriptive_names": "torch",  # short ones: torch looks in vain for Triton's file if its name has over 150 letters
 }
+
+# Torch's ops that look at the value of an index, by what their names begin with.
+BY_VALUE: Final = ("index", "gather", "scatter", "embedding", "_unsafe_index", "_unsafe_masked_index")
 
 # What torch 2.13 says when simplifying changed how a block's inputs lie in memory, if they were transposed.
 BLOCKS_REFUSED = "subgraph args must have consistent values"
 
 Call = Callable[[Sequence[Any], Sequence[Variable]], Sequence[Any]]
-CompileRegion = Callable[[Region, Binder], Call]
-Keep = Callable[[Callable[[list[Any]], Any], bool], None]
+CompileRegion = Callable[[Region, Binder], Call | None]  # None: it stays interpreted
 
 
 class CannotCompile(Exception):
@@ -84,8 +75,7 @@ def trace_region(
     plain = region.plain
     order = [*plain, *large, *small, *region.refs]
     places: dict[Value, Any] = dict.fromkeys([*plain, *large, *small], device)
-    table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))
-    calls = Calls(table, lambda: refusing_negative_indices(device))
+    calls = Calls(lambda: refusing_negative_indices(device))
     program = generate(region.nodes, order, region.outputs, _TraceBinder(binder, calls), "trace", places)
     fake_mode = FakeTensorMode()
     with fake_mode:
@@ -114,7 +104,7 @@ def trace_region(
             return run_region(*arguments)
 
     with fake_mode:
-        return make_fx(run_refusing, decomposition_table=table)(*inputs), inputs, large
+        return make_fx(run_refusing)(*inputs), inputs, large
 
 
 def _empty(value: Value, device: Any, stride: Any = None) -> Any:
@@ -171,11 +161,8 @@ class _TraceBinder:
 compiler = threading.RLock()
 
 
-def compile_region(region: Region, binder: Binder, keep: Keep | None = None) -> Call:
-    """A function (plain inputs, variables) -> outputs that updates the variables in place.
-
-    ``keep`` is called with the code inside and whether each of its results has memory of its own, if the code is for the CPU.
-    """
+def compile_region(region: Region, binder: Binder) -> Call:
+    """A function (plain inputs, variables) -> outputs that updates the variables in place."""
     device = binder.torch_device(region.device)
     with compiler, process.no_collection():
         point_compiler()
@@ -183,21 +170,7 @@ def compile_region(region: Region, binder: Binder, keep: Keep | None = None) -> 
             _start_kernel_compilers()
         lie = strides(region, binder)
         traced = trace_region(region, binder, lie)
-        artifact = compile_traced(traced, region, binder, lie, title())
-        _, fakes, large = traced
-        if device.type == "cpu":
-            code = direct(artifact, fakes, region.fetched)
-            if keep is not None and isinstance(artifact, Lowered):
-                keep(artifact.code, code is artifact.code)
-            return as_call(code, region, binder)
-    captured = [binder.constant(v.op, device) for v in large]
-    if device.type == "cuda":
-        return _finished(GraphedCall(artifact, captured, device), region)
-
-    def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
-        return artifact(*[t.to(device) for t in inputs], *captured, *[r.value for r in refs])
-
-    return _finished(call, region)
+        return as_call(compile_traced(traced, region, binder, lie, title()), region, binder)
 
 
 def _start_kernel_compilers() -> None:
@@ -211,21 +184,38 @@ def _start_kernel_compilers() -> None:
     threading.Thread(target=cache.get_system, daemon=True).start()
 
 
-def as_call(code: Callable[[list[Any]], Any], region: Region, binder: Binder) -> Call:
-    """Compiled code (a function of a list of inputs, large constants and buffers) as the region's function."""
+def as_call(code: Callable[..., Any], region: Region, binder: Binder) -> Call:
+    """Compiled code (a function of inputs, large constants and buffers) as the region's function."""
     device = binder.torch_device(region.device)
     captured = [binder.constant(v.op, device) for v in large_constants(region)]
+
+    def run(*tensors: Any) -> Any:
+        return apart(code(*tensors), tensors, region.fetched)
+
     if device.type == "cuda":
-        return _finished(GraphedCall(lambda *tensors: code(list(tensors)), captured, device), region)
+        return with_locks(GraphedCall(run, captured, device), region)
 
     def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
-        return code([*inputs, *captured, *[r.value for r in refs]])
+        return run(*[t.to(device) for t in inputs], *captured, *[r.value for r in refs])
 
-    return _finished(call, region)
+    return with_locks(call, region)
 
 
-def _finished(call: Call, region: Region) -> Call:
-    return with_locks(straightened(call), region)
+def apart(results: Sequence[Any], inputs: Sequence[Any], fetched: Sequence[int]) -> Sequence[Any]:
+    """The results, those at the positions ``fetched`` copied where they lie in the memory of an input or of another result.
+
+    A compiler leaves out what changes nothing (``x + 0``), and returns the input: a variable, or what the user fed.
+    """
+    if not fetched:
+        return results
+    memory = {t.untyped_storage().data_ptr() for t in inputs}
+    distinct = list(results)
+    for i in fetched:
+        place = distinct[i].untyped_storage().data_ptr()
+        if place in memory:
+            distinct[i] = distinct[i].clone()
+        memory.add(place)
+    return distinct
 
 
 def title() -> str:
@@ -233,18 +223,14 @@ def title() -> str:
     return f"region_{next(_numbers)}"
 
 
+def is_on_cpu(region: Region) -> bool:
+    """Whether the region is for the CPU itself, not for another device type over torch's CPU."""
+    return "device:CPU" in region.device
+
+
 def large_constants(region: Region) -> list[Value]:
     """The constants that are inputs of compiled code; smaller ones become part of it."""
     return [v for v in region.constants if v.op.attrs["value"].size > 1]
-
-
-def straightened(call: Call) -> Call:
-    """Compiled code expects plain inputs whose elements lie one after the other; another node or strand may give a view."""
-
-    def run(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
-        return call([t if t.is_contiguous() else t.contiguous() for t in inputs], refs)
-
-    return run
 
 
 def compile_traced(
@@ -252,6 +238,8 @@ def compile_traced(
 ) -> Any:  # fmt: skip
     """What ``trace_region`` gave, compiled; without shared blocks if the compiler refuses those."""
     graph, fakes, _ = traced
+    if is_on_cpu(region):
+        return compile_plainly(graph, fakes, title, binder.threads)
     try:
         return compile_graph(graph, fakes, title, binder.threads)
     except Exception as e:
@@ -262,47 +250,58 @@ def compile_traced(
 
 
 def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int, share: bool = True) -> Any:
-    """The traced region compiled for runs on up to so many threads; the caller holds ``compiler``.
+    """The traced region compiled for an accelerator; the caller holds ``compiler``.
 
     ``share``: whether blocks that repeat are compiled once.
     """
-    from torch._inductor import standalone_compile
-
-    if _no_compiler and all(f.device.type == "cpu" for f in fakes):
-        raise CannotCompile(_no_compiler[0])
+    if not can_lower(graph):
+        return compile_plainly(graph, fakes, title, threads)
     process.quieten_compiler()
-    point_compiler()
     own_results(graph)
     store_what_libraries_read(graph)
     if share:
         share_blocks(graph)
     join_in_the_library(graph)
-    dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
-    # Left alone, inductor fixes the number of threads in the loops it writes, unless it is that of the machine's cores.
-    patches = {**OPTIONS["config_patches"], "cpp.dynamic_threads": 1 < threads != os.cpu_count()}
+    _dump(graph, title)
+    with having_threads(threads):
+        return lower(graph, fakes, _settings(graph, threads))
 
-    tuned = quickly_tuned if any(f.device.type == "cuda" for f in fakes) else nullcontext
 
-    def compiled() -> Any:
-        with having_threads(threads), built_together(), read_strides(), as_in_later_versions(), tuned():
-            if can_lower(graph):
-                return lower(graph, fakes, patches)
-            if writes_rows_and_more(graph):
-                raise CannotCompile("it writes rows of a variable and then writes the variable again")
-            return standalone_compile(
-                graph, list(fakes), dynamic_shapes="from_graph", options={"config_patches": patches}
-            )
+def compile_plainly(graph: Any, fakes: Sequence[Any], title: str, threads: int) -> Any:
+    """The traced region compiled as torch does it, for runs on up to so many threads; the caller holds ``compiler``."""
+    from torch._inductor import standalone_compile
 
+    if _no_compiler and all(f.device.type == "cpu" for f in fakes):
+        raise CannotCompile(_no_compiler[0])
+    process.quieten_compiler()
+    if not can_lower(graph) and writes_rows_and_more(graph):
+        raise CannotCompile("it writes rows of a variable and then writes the variable again")
+    own_results(graph)
+    _dump(graph, title)
+    options = {"config_patches": _settings(graph, threads)}
     try:
-        return compiled()
+        with having_threads(threads):
+            return standalone_compile(graph, list(fakes), dynamic_shapes="from_graph", options=options)
     except Exception as e:
-        if "C++ compile error" in str(e) and patches.pop("cpp.vec_isa_ok", False):
-            del OPTIONS["config_patches"]["cpp.vec_isa_ok"]  # perhaps the C++ compiler is older than the processor
-            return compiled()
         if "InvalidCxxCompiler" not in str(e):
             raise
         _no_compiler.append("no C++ compiler was found (CXX, g++): nothing will be compiled for the CPU")
         raise CannotCompile(_no_compiler[0]) from e
+
+
+def _dump(graph: Any, title: str) -> None:
+    dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
+
+
+def _settings(graph: Any, threads: int) -> dict[str, Any]:
+    """Inductor's settings for code that runs on up to so many threads.
+
+    Left alone, inductor fixes the number of threads in the loops it writes for the CPU, unless it is that of the machine's cores.
+    Loops that refuse an index run on one thread: a C++ exception that leaves a loop of several ends the process.
+    """
+    if any(op_name(n).startswith(BY_VALUE) for n in graph.graph.nodes):
+        return {**OPTIONS, "cpp.threads": 1}
+    return {**OPTIONS, "cpp.dynamic_threads": 1 < threads != os.cpu_count()}
 
 
 def with_locks(call: Call, region: Region) -> Call:

@@ -24,8 +24,15 @@ from headrace.resources.calling.invoke import bind_attrs, extras
 from headrace.resources.calling.value import torch_dtype
 from headrace.resources.state.variable import Variable
 from headrace.runtime.code.codegen import Binder, generate
-from headrace.runtime.compiler.compile import Call, CannotCompile, compile_graph, compiler, straightened, with_locks
-from headrace.runtime.compiler.direct import apart
+from headrace.runtime.compiler.compile import (
+    Call,
+    CannotCompile,
+    apart,
+    compile_plainly,
+    compiler,
+    large_constants,
+    with_locks,
+)
 from headrace.runtime.compiler.rows import refusing_negative_indices
 
 _numbers = itertools.count()
@@ -40,10 +47,10 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
     """
     device = binder.torch_device(region.device)
     plain = region.plain
-    large = [v for v in region.constants if v.op.attrs["value"].size > 1]
+    large = large_constants(region)
     with compiler, process.no_collection():
         graph, fakes, holds = _trace(region, plain, large, binder, device, hints)
-        artifact = compile_graph(graph, fakes, f"dynamic_{next(_numbers)}", binder.threads)
+        artifact = compile_plainly(graph, fakes, f"dynamic_{next(_numbers)}", binder.threads)
     captured = [binder.constant(v.op, device) for v in large]
     constants = [v.op for v in region.constants]
     otherwise = generate([*constants, *region.nodes], [*plain, *region.refs], region.outputs, binder, "region").call
@@ -55,7 +62,7 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
         arguments = [*moved, *captured, *[r.value for r in refs]]
         return apart(artifact(*arguments), arguments, region.fetched)
 
-    return with_locks(straightened(call), region)
+    return with_locks(call, region)
 
 
 def _trace(

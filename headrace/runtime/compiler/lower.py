@@ -7,7 +7,6 @@ enough: it replaces writes by new values, which it copies into the inputs at the
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -41,33 +40,13 @@ def lower(graph: Any, fakes: Sequence[Any], patches: dict[str, Any]) -> Lowered:
     from torch._inductor.virtualized import V
 
     mode = fakes[0].fake_mode
-    with (
-        config.patch(patches), tracing(TracingContext(mode)), V.set_fake_mode(mode), _known_results_of_blocks(),
-        _without_attention(),
-    ):  # fmt: skip
+    with config.patch(patches), tracing(TracingContext(mode)), V.set_fake_mode(mode), _known_results_of_blocks():
         graph = compile_fx._recursive_joint_graph_passes(graph, input_device=fakes[0].device)
         output: Any = graph.graph.output_node()
         output.meta["user_visible_output_idxs"] = list(range(len(output.args[0])))  # their strides are kept ...
         compile_fx._recursive_record_user_visible_output_idxs(graph)  # ... and those of shared blocks
         compiled: Any = compile_fx.compile_fx_inner(graph, list(fakes), is_inference=True)
     return Lowered(compiled)
-
-
-@contextmanager
-def _without_attention() -> Iterator[None]:
-    """Meanwhile torch's compiler does not prepare to look for attention, which no region has in the form that it knows.
-
-    The caller holds ``compile.compiler``.
-    """
-    attention: Any = importlib.import_module("torch._inductor.fx_passes.fuse_attention")
-    passes: Any = importlib.import_module("torch._inductor.fx_passes.joint_graph")
-    prepare = attention._sfdp_init
-    attention._sfdp_init = lambda device=None: None
-    try:
-        yield
-    finally:
-        attention._sfdp_init = prepare
-        passes.lazy_init.cache_clear()  # who calls torch.compile later does look for it
 
 
 @contextmanager

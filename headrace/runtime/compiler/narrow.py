@@ -21,9 +21,10 @@ Call = Callable[[Sequence[Any], Sequence[Any]], Any]
 
 
 def narrowed(call: Call, region: Region, binder: Binder) -> Call:
-    """``call``, with errors that name the node that failed."""
+    """``call``, with errors that name the node that failed, and for inputs that are views of other memory."""
 
     def run(inputs: Sequence[Any], refs: Sequence[Any]) -> Any:
+        inputs = [t.contiguous() for t in inputs]  # itself, unless another node gave a view
         try:
             return call(inputs, refs)
         except AssertionError as e:  # compiled code checks the shapes of its inputs first

@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from headrace.runtime.compiler import own_folder
+from headrace.runtime.host.threads import default_threads
 
 MOST_DEATHS = 2  # of the process; after that something is wrong with the machine, and nothing more is compiled
+
+MOST_COMPILERS = 8
 
 PATIENCE = 2.0  # seconds to end when asked to
 
@@ -30,9 +33,7 @@ class CompileProcess:
     """``ask`` and ``close`` are for one thread at a time; ``stop`` may be called from any."""
 
     def __init__(self) -> None:
-        self.on_idle_cores = False  # whether it works only while nobody else does
-        self.compilers = 1  # how many kernels for a GPU it compiles side by side
-        self.seconds = 0.0  # of processor time that it has said it used
+        self.compilers = min(max(default_threads() // 2, 1), MOST_COMPILERS)  # of kernels for a GPU, side by side
         self._process: subprocess.Popen[bytes] | None = None
         self._unread = 0  # requests whose answers have not been read
         self._deaths = 0
@@ -89,7 +90,6 @@ class CompileProcess:
             raise Died(f"the compiling process ended with code {process.returncode}")
         self._unread -= 1
         answer: dict[str, Any] = json.loads(line)
-        self.seconds += answer.get("seconds", 0.0)
         return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -108,7 +108,6 @@ class CompileProcess:
             "TORCHINDUCTOR_WORKER_START": "fork",  # as copies of the process, at once: others import torch first
         }  # fmt: skip
         command = [sys.executable, "-P", "-m", "headrace.runtime.compiler.server", str(os.getpid())]
-        command += ["idle"] * self.on_idle_cores
         try:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,

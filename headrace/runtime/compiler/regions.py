@@ -18,7 +18,7 @@ from headrace.passes.region import Region, compilable, describe, find_regions, r
 from headrace.passes.schedule import copy_escaping_reads, protect_reads
 from headrace.passes.step_graph import Node, StepGraph
 from headrace.runtime.code.codegen import Binder
-from headrace.runtime.compiler.compile import Call, CompileRegion, straightened, warn_once
+from headrace.runtime.compiler.compile import CompileRegion, warn_once
 from headrace.runtime.compiler.narrow import narrowed
 from headrace.runtime.host.hooks import HookedPlace
 
@@ -67,11 +67,7 @@ class _Regions:
             return
         protect_reads(body.nodes, set(body.fetches) | {v for r in regions for v in r.outputs})
         copy_escaping_reads(body.nodes, set(body.fetches))
-
-        def compile_one(region: Region, binder: Binder) -> Call:
-            return straightened(self._compile_body(region, binder))
-
-        self._replace(body, regions, compile_one, f"{name}_", 0)
+        self._replace(body, regions, self._compile_body, f"{name}_", 0)
 
     def _replace(
         self, graph: StepGraph, regions: Sequence[Region], compile_one: CompileRegion, prefix: str, number: int
@@ -86,6 +82,8 @@ class _Regions:
                 call = compile_one(region, self._binder)
             except Exception as e:  # noqa: BLE001 - whatever the compiler says, the step still runs, interpreted
                 warn_once(region, e)
+                continue
+            if call is None:
                 continue
             replace_region(graph, region, narrowed(call, region, self._binder), f"{prefix}{number}")
             number += 1

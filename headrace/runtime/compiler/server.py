@@ -1,7 +1,7 @@
-"""The process that compiles regions for another one: ``python -m headrace.runtime.compiler.server <pid of the other> [idle]``.
+"""The process that compiles regions for another one: ``python -m headrace.runtime.compiler.server <pid of the other>``.
 
 Reads one region a line from its standard input, as JSON, and answers with one line each: the compiled code, or why there is none.
-It works at low priority, or only on cores that would be ``idle``, and ends, with every compiler it has started, when its input
+It works at low priority, and ends, with every compiler it has started, when its input
 is closed or the other process is gone.
 
 Code for a GPU is run once before it is sent: that tunes its kernels, and shows that it works without the compiler.  It gets a
@@ -15,7 +15,6 @@ import json
 import os
 import queue
 import select
-import shlex
 import signal
 import sys
 import threading
@@ -28,15 +27,15 @@ import torch
 
 from headrace.core import process
 from headrace.core.registry import Kernel
-from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
 from headrace.resources.calling.invoke import find_kernel
 from headrace.runtime.compiler.compile import CannotCompile, compile_traced, trace_region
 from headrace.runtime.compiler.cubin import NeedsCompiler
-from headrace.runtime.compiler.direct import Code, NotDirect, NotTried, bare, size
 from headrace.runtime.compiler.loose_code import put, take
+from headrace.runtime.compiler.lower import Lowered
 from headrace.runtime.compiler.own_folder import point_compiler
 from headrace.runtime.compiler.region_json import decode
+from headrace.runtime.compiler.tried import LARGEST, NotTried, see_same, size
 from headrace.runtime.host import device as devices
 from headrace.runtime.host.recorder import Recorder
 
@@ -51,20 +50,16 @@ class OnlyTheAsker(Exception):
     """What this process cannot compile, though the asking one can; carries the reason."""
 
 
-def main(parent: int, idle: bool = False) -> None:
+def main(parent: int) -> None:
     """Answers until the input ends."""
-    _step_back(idle)
-    with process.no_collection():
-        write_whole_libraries()
+    os.nice(NICE)
     requests, answers = _own_pipes()
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests, parent, lines), daemon=True).start()
-    seconds = 0.0
     while True:
         request = json.loads(lines.get())
         with process.no_collection():
-            said = {**answer(request), "seconds": _processor_time() - seconds}
-        seconds += said["seconds"]
+            said = answer(request)
         answers.write(json.dumps(said).encode("ascii") + b"\n")
         answers.flush()
         if said.get("ends"):
@@ -87,19 +82,6 @@ def _own_pipes() -> tuple[IO[bytes], IO[bytes]]:
 
     os.register_at_fork(after_in_child=let_go)
     return requests, answers
-
-
-def _step_back(idle: bool) -> None:
-    """Lets everybody else go first: always, if it is to use ``idle`` cores only."""
-    os.nice(NICE)
-    if idle and hasattr(os, "SCHED_IDLE"):
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-
-
-def _processor_time() -> float:
-    """Of this process and of the C++ compilers that it started."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
 
 
 def _read(requests: IO[bytes], parent: int, lines: queue.SimpleQueue[bytes]) -> None:
@@ -126,29 +108,6 @@ def _end() -> None:
     os._exit(0)
 
 
-def write_whole_libraries() -> None:
-    """Puts what the C++ compiler writes in its place when it is complete.
-
-    This process may be ended at any time.  Torch takes a library that is there for a good one, also in the next program.
-    """
-    from torch._inductor import cpp_builder
-
-    build = cpp_builder._run_compile_cmd
-
-    def run(cmd_line: str, cwd: str) -> None:
-        words = shlex.split(cmd_line)
-        if "-o" not in words[:-1]:
-            build(cmd_line, cwd)
-            return
-        at = words.index("-o") + 1
-        target = os.path.join(cwd, words[at])
-        words[at] = unfinished = f"{target}.{os.getpid()}"
-        build(shlex.join(words), cwd)
-        os.replace(unfinished, target)
-
-    cpp_builder._run_compile_cmd = run
-
-
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """``code``, or the ``error`` for which this stays as it is, or the ``need`` for the asking process to compile it.
 
@@ -163,7 +122,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"code": _compiled(request, laps), "laps": laps.seconds}
     except (OnlyTheAsker, NotTried, torch.OutOfMemoryError) as e:
         return {"need": _first_line(e), "ends": _gpu_is_lost()}
-    except (NeedsCompiler, NotDirect) as e:
+    except NeedsCompiler as e:
         if request["device"] == "cpu":
             return {"need": _first_line(e)}
         return {"error": f"the compiled code cannot leave its process: {_first_line(e)}", "ends": _gpu_is_lost()}
@@ -217,26 +176,22 @@ def _compiled(request: dict[str, Any], laps: Laps) -> dict[str, Any]:
     with laps("compile"):
         artifact = compile_traced(traced, region, binder, strides, request["title"])
     with laps("try"):
-        return _loose(artifact, fakes, region, binder.device)
+        return _loose(artifact, fakes, binder.device)
 
 
-def _loose(artifact: Any, fakes: list[Any], region: Region, device: torch.device) -> dict[str, Any]:
-    """The code inside the artifact, which was seen to work by itself."""
-    if device.type == "cpu":
-        code, is_apart = bare(artifact, fakes, region.fetched)
-        return {**take(code), "apart": is_apart}
+def _loose(artifact: Any, fakes: list[Any], device: torch.device) -> dict[str, Any]:
+    """The code of the artifact, which was seen to work by itself."""
+    if not isinstance(artifact, Lowered):
+        raise NeedsCompiler("the artifact has an unknown form")
     taken: dict[str, Any] = {}
 
-    def loose(code: Code) -> Code:
-        def run(inputs: list[Any]) -> Any:
-            taken.update(take(code))  # not before: only now are its kernels tuned
-            return put(taken)(inputs)
-
-        return run
+    def loose(inputs: list[Any]) -> Any:
+        taken.update(take(artifact.code))  # not before: only now are its kernels tuned
+        return put(taken)(inputs)
 
     with _some_memory(device) as most:
-        _, is_apart = bare(artifact, fakes, region.fetched, most, loose)
-    return {**taken, "apart": is_apart}
+        see_same(artifact.code, loose, fakes, most)
+    return taken
 
 
 def _prepare_gpu(device: torch.device, request: dict[str, Any]) -> None:
@@ -263,7 +218,10 @@ def _see_that_it_fits(fakes: list[Any], device: torch.device) -> None:
 
 @contextmanager
 def _some_memory(device: torch.device) -> Iterator[int]:
-    """Meanwhile this process may take a part of the GPU's free memory: so many bytes."""
+    """Meanwhile this process may take a part of the device's free memory; how many bytes."""
+    if device.type == "cpu":
+        yield LARGEST
+        return
     free, total = torch.cuda.mem_get_info(device)
     torch.cuda.set_per_process_memory_fraction(SHARE * free / total, device)
     try:
@@ -311,4 +269,4 @@ class ServerBinder:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), "idle" in sys.argv[2:])
+    main(int(sys.argv[1]))

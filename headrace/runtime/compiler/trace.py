@@ -66,13 +66,12 @@ def can_trace(fakes: Sequence[Any]) -> bool:
 class Calls(TorchFunctionMode):
     """Traces a function of tensors whose kernels came from ``kernel``.
 
-    While it runs, tensors are fake ones that nobody computes with; of each this knows the node.  ``table`` says by what ops are
-    replaced, besides those that torch's compiler replaces.  Kernels run in the context that ``around`` makes.
+    While it runs, tensors are fake ones that nobody computes with; of each this knows the node.  Kernels run in the context that
+    ``around`` makes.
     """
 
-    def __init__(self, table: dict[Any, Any], around: Around = nullcontext) -> None:
+    def __init__(self, around: Around = nullcontext) -> None:
         super().__init__()
-        self._table = table
         self._around = around
         self._numbers = itertools.count()
         self._known: dict[Any, _Pattern] = {}
@@ -95,7 +94,7 @@ class Calls(TorchFunctionMode):
         from torch._inductor.decomposition import select_decomp_table
 
         self._mode = fakes[0].fake_mode
-        self._table = {**select_decomp_table(), **self._table}
+        self._table = select_decomp_table()
         try:
             graph = self._joined(run, fakes)
         except _Unusual as e:

@@ -259,11 +259,12 @@ def _strands(part: _Partition, transfers: Sequence[ExplainedTransfer]) -> Iterat
 
 def _computing(partition: str, index: int, after: tuple[int, ...], plan: StepPlan) -> ExplainedStrand:
     nodes = plan.graph.nodes if plan.framed is None else plan.framed.nodes
-    tier: Any = plan.tier
-    arrays = sum(len(p.on_arrays) for p in plan.programs) if plan.fed_shapes is None else plan.fed_shapes.on_arrays
+    variants: Any = plan.variants
+    arrays = sum(len(p.on_arrays) for p in plan.programs) if variants is None else variants.on_arrays
     return ExplainedStrand(
         partition, index, tuple(n.name for n in nodes if _runs(n)), after, "",
-        "interpreted" if tier is None else tier.state, 0 if tier is None else tier.regions, arrays, plan.threads.limit,
+        "interpreted" if variants is None else variants.state, 0 if variants is None else variants.regions, arrays,
+        plan.threads.limit,
     )  # fmt: skip
 
 

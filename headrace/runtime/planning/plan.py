@@ -43,7 +43,6 @@ from headrace.runtime.host.recorder import Recorder
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.host.threads import ThreadChoice
 from headrace.runtime.host.writers import Variables
-from headrace.runtime.planning.fed_shapes import FedShapes
 
 _numbers = itertools.count()
 
@@ -145,9 +144,8 @@ class StepPlan:
     pool: Pool  # for nodes that block
     strand: PlacedStrand | None = None  # which strand of the request's step this is; None: all of it
     regions: int = 0
-    tier: Any = field(default=None)
+    variants: Any = None  # `Variants`: plans for feeds of certain shapes, compiled ones among them
     gate: Gate | None = None  # where threads wait for others that compute for the session
-    fed_shapes: FedShapes | None = None  # plans for feeds of certain shapes, where this one leaves them open
     parts: list[Part] = field(default_factory=list)  # set where nodes wait
     flow: Flow | None = None  # of the parts
     framed: FramedPlan | None = None  # set instead where the step uses primitives of control flow
@@ -178,11 +176,9 @@ class StepPlan:
         return not self.parts and self.framed is None and self.partitions is None
 
     def loosen(self) -> None:
-        """Breaks the circles through its tiers, so that memory goes with the last that holds the plan."""
+        """Breaks the circles through its variants, so that memory is freed with the last reference to the plan."""
         for plan in (self, *(part.plan for part in self.parts if part.plan is not None)):
-            if plan.tier is not None:
-                plan.tier.loosen()
-            plan.tier = plan.fed_shapes = None
+            plan.variants = None
 
 
 def make_plan(

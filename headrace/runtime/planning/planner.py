@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from headrace.core.config import ConfigProto
 from headrace.core.process import no_collection
@@ -12,13 +11,13 @@ from headrace.passes.pipeline import Options, passes_off
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
 from headrace.runtime.compiler.background import compile_in_background
-from headrace.runtime.compiler.kept import compile_or_load
+from headrace.runtime.compiler.compile import compile_region
 from headrace.runtime.host.device import deterministic, waiting
 from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.registered import RegisteredGraph
-from headrace.runtime.planning.fed_shapes import RUNS, FedShapes, has_shapes, may_gain
 from headrace.runtime.planning.plan import Blueprint, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
-from headrace.runtime.planning.tier import Tier, compile_mode, uses_accelerators
+from headrace.runtime.planning.tier import compile_mode
+from headrace.runtime.planning.variants import RUNS, Variants, has_shapes, may_gain, uses_accelerators
 
 
 class Planner:
@@ -31,7 +30,7 @@ class Planner:
         self.devices = devices if devices is not None else registered.worker.device_names
         self.compile_mode = compile_mode(config)
         # A step that waits for its code gains nothing from another process.
-        self._compile_region = compile_or_load if self.compile_mode == "always" else compile_in_background
+        self._compile_region = compile_region if self.compile_mode == "always" else compile_in_background
         self.lower = config.control_flow == "lowered"  # run loops and conditionals as primitives of control flow
         self.after_each_pass: Callable[[str, StepGraph], None] | None = None
         self.whole: WholeGraph | None = None  # of a session: the client's graph, which decides where state is
@@ -61,34 +60,34 @@ class Planner:
         return plan
 
     def _equip(self, plan: StepPlan) -> None:
-        """Gives a plan its tiers, and plans for feeds of certain shapes."""
+        """Gives a plan its variants: compiled, and for feeds of certain shapes."""
         if not plan.single or (plan.strand is not None and not has_shapes(plan.feeds)):
             return
         here = self.registered.worker.device_names  # a plan may name devices of other tasks
         names = {n.device for n in plan.graph.nodes if n.device in here}
         hooked = [isinstance(self.registered.place(name), HookedPlace) for name in names]
-        worth_it = self.compile_mode == "always" or (self.compile_mode == "auto" and uses_accelerators(plan))
-        if worth_it and not (hooked and all(hooked)):  # hooks see each kernel
-            finish = waiting([self.registered.torch_device(name) for name in names])
-            plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many, finish)
+        mode = "off" if self.compile_mode == "auto" and not uses_accelerators(plan) else self.compile_mode
+        if hooked and all(hooked):  # hooks see each kernel
+            mode = "off"
+        runs = 0
         if self.registered.arrays and may_gain(plan):
             # A job that resumes must run the same code from its first step on as the one that it goes on with.
             runs = 1 if deterministic() else RUNS
-            plan.fed_shapes = FedShapes(plan, partial(self._plan_for, plan), runs)
+        if runs or mode != "off":
+            finish = waiting([self.registered.torch_device(name) for name in names])
+            plan.variants = Variants(plan, self, runs, mode, finish)
 
-    def _plan_for(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
+    def plan_for(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
+        """The interpreted plan for feeds of these shapes."""
         with no_collection():
             return make_plan(plan.request, self.registered, self.options(), shapes, plan.strand)
 
-    def _compile(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
-        return make_compiled_plan(
-            plan.request, shapes, self.registered, self._compiler_options(), self._compile_region, plan.strand
-        )
+    def compile(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
+        """The compiled plan for feeds of these shapes."""
+        options = replace(self.options(), interpreted=False)
+        return make_compiled_plan(plan.request, shapes, self.registered, options, self._compile_region, plan.strand)
 
-    def _compile_many(self, plan: StepPlan, seen: Sequence[Sequence[Sequence[int]]]) -> StepPlan:
-        return make_dynamic_plan(
-            plan.request, seen, self.registered, self._compiler_options(), self._compile_region, plan.strand
-        )
-
-    def _compiler_options(self) -> Options:
-        return replace(self.options(), interpreted=False)
+    def compile_many(self, plan: StepPlan, seen: Sequence[Sequence[Sequence[int]]]) -> StepPlan:
+        """The compiled plan for feeds of many shapes, of which some were ``seen``."""
+        options = replace(self.options(), interpreted=False)
+        return make_dynamic_plan(plan.request, seen, self.registered, options, self._compile_region, plan.strand)

@@ -50,14 +50,12 @@ def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     if gate is not None and plan.single and not gate.passed:
         with gate:  # a waiting step uses no cores, and its wait is not measured
             return execute(plan, feeds)
-    tier = plan.tier
-    if tier is not None and tier.hot:
-        plan = tier.choose(feeds) or plan
-    fed_shapes = plan.fed_shapes  # which goes when the session is closed
-    if fed_shapes is not None:
-        plan = fed_shapes.choose(feeds)
+    variants = plan.variants  # closing the session removes them from the plan
+    is_timed = False
+    if variants is not None:
+        plan, is_timed = variants.choose(feeds)
     choice = plan.threads
-    if choice.settled and (tier is None or plan.tier is not tier):
+    if choice.settled and not is_timed:
         if _current.threads != 1:
             one_thread()
         return interpret(plan, feeds)
@@ -73,8 +71,8 @@ def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
             result = interpret(plan, feeds)
             seconds = perf_counter() - start
     choice.note(threads, seconds)
-    if tier is not None and plan.tier is tier:
-        tier.note(plan, feeds, seconds)
+    if is_timed:
+        variants.note(plan, feeds, seconds)
     return result
 
 

@@ -218,7 +218,9 @@ def test_training_from_a_queue_of_open_batch_size_is_compiled() -> None:
                 sess.run(put, {fed: np.full((4, 3), 0.1, np.float32)})
             losses[mode] = [sess.run([loss, train])[0] for _ in range(3)]
             if mode == "always":
-                tiers = [p.plan.tier for plan in sess._master._plans.values() for p in plan.parts if p.plan is not None]
+                tiers = [
+                    p.plan.variants for plan in sess._master._plans.values() for p in plan.parts if p.plan is not None
+                ]
                 assert any(p.regions for tier in tiers for p in tier.compiled.values())
     assert np.allclose(losses["off"], losses["always"]) and losses["off"][0] > losses["off"][2]
 

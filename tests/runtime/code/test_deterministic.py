@@ -49,8 +49,8 @@ def test_no_run_depends_on_how_many_came_before(asked) -> None:
         y = tf.reduce_sum(tf.tanh(x) * 3.0)
         sess.run(y, {x: np.ones((2, 3), np.float32)})
         plan = sess._calls[next(iter(sess._calls))].plan
-        first = plan.fed_shapes.choose([torch.ones(2, 3)])
-        assert all(plan.fed_shapes.choose([torch.ones(2, 3)]) is first for _ in range(40))
+        first = plan.variants.choose([torch.ones(2, 3)])[0]
+        assert all(plan.variants.choose([torch.ones(2, 3)])[0] is first for _ in range(40))
         assert first is not plan
 
 

@@ -68,13 +68,12 @@ class TestJoining:
             pieces.append(x)
         return (torch.cat(pieces, 1),)
 
-    def test_results_of_blocks_are_joined_by_the_library(self, monkeypatch):
-        monkeypatch.setattr(blocks, "LEAST_WORK", 0)
+    def test_results_of_blocks_are_joined_by_the_library(self):
         from torch._subclasses.fake_tensor import FakeTensorMode
 
         with FakeTensorMode():
             fakes = [torch.empty(3, 4), torch.empty(4, 4)]
-        graph = Calls({}).trace(self._unrolled, fakes)
+        graph = Calls().trace(self._unrolled, fakes)
         assert blocks.share_blocks(graph)
         arrange.join_in_the_library(graph)
         assert "joined.default" in _names(graph)
@@ -82,13 +81,12 @@ class TestJoining:
         torch.testing.assert_close(lower(graph, fakes, {})(*inputs)[0], self._unrolled(*inputs)[0])
 
     def test_few_pieces_are_left_to_the_compiler(self, monkeypatch):
-        monkeypatch.setattr(blocks, "LEAST_WORK", 0)
         monkeypatch.setattr(arrange, "FEWEST_PIECES", 17)
         from torch._subclasses.fake_tensor import FakeTensorMode
 
         with FakeTensorMode():
             fakes = [torch.empty(3, 4), torch.empty(4, 4)]
-        graph = Calls({}).trace(self._unrolled, fakes)
+        graph = Calls().trace(self._unrolled, fakes)
         assert blocks.share_blocks(graph)
         arrange.join_in_the_library(graph)
         assert "joined.default" not in _names(graph) and "cat.default" in _names(graph)

@@ -3,12 +3,10 @@
 import json
 import logging
 import os
-import shlex
 import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,11 +22,13 @@ from headrace.runtime.compiler import archive, background
 from headrace.runtime.compiler import process as compile_process
 from headrace.runtime.compiler import server as compile_server
 from headrace.runtime.compiler.cubin import NeedsCompiler
-from headrace.runtime.compiler.direct import NotDirect, NotTried
 from headrace.runtime.compiler.loose_code import put
 from headrace.runtime.compiler.process import CompileProcess, Died
 from headrace.runtime.compiler.region_json import decode, encode
-from headrace.runtime.planning import tier, worth
+from headrace.runtime.compiler.tried import NotTried
+from headrace.runtime.planning import tier
+
+pytestmark = pytest.mark.usefixtures("accelerator")
 
 STARTED = """
 import atexit, sys, time
@@ -108,34 +108,6 @@ def test_an_interrupt_from_the_keyboard_reaches_the_program_while_something_is_c
     wait_for_the_end(pid, 10.0)
 
 
-def test_the_compiling_process_steps_back():
-    """Always behind everybody else if it is to use idle cores only; what it starts inherits that."""
-    for idle, policy in [(True, os.SCHED_IDLE), (False, os.SCHED_OTHER)]:
-        copy = os.fork()
-        if copy == 0:
-            before = os.nice(0)
-            compile_server._step_back(idle)
-            os._exit(os.sched_getscheduler(0) != policy or os.nice(0) != min(before + compile_server.NICE, 19))
-        assert os.waitpid(copy, 0)[1] == 0
-
-
-def test_whether_cores_are_idle_is_said_to_the_process(monkeypatch):
-    commands = []
-
-    def start(command, env, **_):
-        commands.append((command[-1] == "idle", env["TORCHINDUCTOR_COMPILE_THREADS"]))
-        assert env["TORCHINDUCTOR_WORKER_START"] == "fork"
-        raise OSError("not now")
-
-    monkeypatch.setattr(compile_process.subprocess, "Popen", start)
-    for idle, compilers in [(True, 6), (False, 1)]:
-        process = CompileProcess()
-        process.on_idle_cores, process.compilers = idle, compilers
-        with pytest.raises(Died, match="cannot be started: not now"):
-            process.ask({})
-    assert commands == [(True, "6"), (False, "1")]
-
-
 @pytest.mark.parametrize("killed", [False, True])
 def test_compilers_that_work_side_by_side_end_with_the_process(killed):
     """Those of a process that was killed hold none of its pipes: its end is noticed at once, and they are ended then."""
@@ -169,8 +141,6 @@ def test_a_copy_of_the_program_leaves_the_compiling_process_alone():
 
 def run_hot(monkeypatch, make=lambda x: tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1.0), runs=40):
     """The plan's tier and the results of a step that is compiled as soon as it may be."""
-    monkeypatch.setattr(worth, "SECONDS", 1e-9)
-    monkeypatch.setattr(worth, "SECONDS_PER_NODE", 0.0)
     x = tf.placeholder(tf.float32, [4])
     y = make(x)
     with tf.Session() as session:
@@ -179,10 +149,9 @@ def run_hot(monkeypatch, make=lambda x: tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1
             if i == tier.RUNS + 2:
                 background.queue.wait(200)
             results.append(session.run(y, {x: np.ones(4)}))
-        return session._master.plan((x,), (y,), ()).tier, results
+        return session._master.plan((x,), (y,), ()).variants, results
 
 
-@pytest.mark.usefixtures("accelerator")
 def test_two_deaths_are_enough_and_say_so_once(monkeypatch, caplog):
     """A compiling process that cannot live leaves the step interpreted, with one line."""
     monkeypatch.setattr(compile_process.sys, "executable", "/bin/false")
@@ -196,13 +165,12 @@ def test_two_deaths_are_enough_and_say_so_once(monkeypatch, caplog):
     monkeypatch.setattr(background.queue, "process", process)
     with caplog.at_level(logging.INFO, "headrace.compile"):
         steps, results = run_hot(monkeypatch)
-    assert not steps.compiled and not steps.hot
+    assert not steps.compiled
     np.testing.assert_allclose(results, 4 * (np.e * np.tanh(1.0) + 1.0), rtol=1e-6)
     (line,) = caplog.messages
     assert "stays interpreted" in line and "nothing more is compiled in the background" in line
 
 
-@pytest.mark.usefixtures("accelerator")
 def test_a_compiling_process_that_is_killed_leaves_the_step_interpreted(monkeypatch, caplog):
     process = CompileProcess()
     start = process._start
@@ -216,13 +184,12 @@ def test_a_compiling_process_that_is_killed_leaves_the_step_interpreted(monkeypa
     monkeypatch.setattr(background.queue, "process", process)
     with caplog.at_level(logging.INFO, "headrace.compile"):
         steps, results = run_hot(monkeypatch)
-    assert not steps.compiled and not steps.hot and not process.running
+    assert not steps.compiled and not process.running
     np.testing.assert_allclose(results, 4 * (np.e * np.tanh(1.0) + 1.0), rtol=1e-6)
     (line,) = caplog.messages
     assert "stays interpreted" in line and "ended with code -9" in line
 
 
-@pytest.mark.usefixtures("accelerator")
 def test_what_the_compiler_refuses_stays_interpreted(monkeypatch, caplog):
     monkeypatch.setattr(background.queue.process, "ask", lambda request: {"error": "no such luck"})
     steps, results = run_hot(monkeypatch)
@@ -248,7 +215,7 @@ def test_regions_that_compute_the_same_are_compiled_once(monkeypatch):
 
     def ask(request):
         asked.append(request)
-        return {"code": {**DOUBLED, "apart": True}}
+        return {"code": DOUBLED}
 
     monkeypatch.setattr(background.queue.process, "ask", ask)
     for name, factor, requests in [("a", 2.0, 1), ("b", 2.0, 1), ("a", 3.0, 2)]:
@@ -261,7 +228,6 @@ def test_regions_that_compute_the_same_are_compiled_once(monkeypatch):
         assert len(asked) == requests
 
 
-@pytest.mark.usefixtures("accelerator")
 def test_what_the_process_cannot_do_is_compiled_on_the_thread(monkeypatch, caplog):
     """The process answers that the code needs the compiler; the program compiles it itself, and says so."""
     asked = []
@@ -298,7 +264,7 @@ def test_a_region_on_a_gpu_is_sent_and_what_comes_back_is_loaded(monkeypatch):
 
     def ask(request):
         requests.append(request)
-        return {"code": {**DOUBLED, "apart": False}, "laps": {}}
+        return {"code": DOUBLED, "laps": {}}
 
     class Graphed:
         def __init__(self, compiled, captured, device):
@@ -349,7 +315,6 @@ def test_a_region_too_large_to_be_tried_is_left_to_the_program_before_it_is_comp
     ("error", "kind"),
     [
         (NeedsCompiler("why"), "error"),  # compiling it in the program would hold up its steps
-        (NotDirect("why"), "error"),
         (NotTried("why"), "need"),  # only the program has values that it does not refuse
         (torch.OutOfMemoryError("why"), "need"),
     ],
@@ -366,7 +331,7 @@ def test_refused_code_for_a_gpu_stays_interpreted_unless_only_the_program_can_tr
 
 
 def test_code_for_a_gpu_that_cannot_be_loaded_is_not_compiled_in_the_program(monkeypatch):
-    code = {**DOUBLED, "ops": [("nobody", "has_this")], "apart": True}
+    code = {**DOUBLED, "ops": [("nobody", "has_this")]}
     monkeypatch.setattr(background.queue.process, "ask", lambda request: {"code": code})
     monkeypatch.setattr(background, "compile_region", lambda region, binder: pytest.fail("compiled here"))
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(name="NVIDIA H200"))
@@ -379,32 +344,26 @@ def test_code_for_a_gpu_that_cannot_be_loaded_is_not_compiled_in_the_program(mon
             background.compile_in_background(region, OnGpu(session._master.registered))
 
 
-def test_code_for_a_gpu_is_tried_in_the_form_in_which_it_is_sent(monkeypatch):
-    """With the CPU for the GPU: the artifact runs first, then what was taken of it is put together and must do the same."""
-    monkeypatch.setattr(compile_server, "_some_memory", lambda device: nullcontext(1 << 20))
+def test_code_is_tried_in_the_form_in_which_it_is_sent(monkeypatch):
+    """The compiler's own code runs first, then what was taken of it is put together and must do the same."""
     region, strides = decode(region_request()["region"])
     binder = compile_server.ServerBinder(1, torch.device("cpu"))
     traced = compile_server.trace_region(region, binder, strides)
     fakes = traced[1]
     artifact = compile_server.compile_traced(traced, region, binder, strides, "it")
     order = []
-    take, put_together = compile_server.take, compile_server.put
-    monkeypatch.setattr(compile_server, "take", lambda code: order.append("take") or take(code))
+    code, take, put_together = artifact.code, compile_server.take, compile_server.put
     monkeypatch.setattr(compile_server, "put", lambda parts: order.append("put") or put_together(parts))
-
-    def run(*inputs):
-        order.append("artifact")
-        return artifact(*inputs)
-
-    run.__wrapped__ = artifact
-    parts = compile_server._loose(run, fakes, region, SimpleNamespace(type="cuda"))
-    assert order == ["artifact", "take", "put"] and parts["apart"]
+    monkeypatch.setattr(compile_server, "take", lambda _: order.append("take") or take(code))
+    artifact.code = lambda inputs: order.append("artifact") or code(inputs)
+    parts = compile_server._loose(artifact, fakes, binder.device)
+    assert order == ["artifact", "take", "put"]
     (total,) = put(parts)([torch.ones(40)])
     torch.testing.assert_close(total, 40 * (torch.e * torch.tanh(torch.tensor(1.0)) + 1.0))
 
     monkeypatch.setattr(compile_server, "put", lambda parts: lambda inputs: [inputs[0].sum()])
-    with pytest.raises(compile_server.NotDirect, match="needs the layers"):
-        compile_server._loose(run, fakes, region, SimpleNamespace(type="cuda"))
+    with pytest.raises(NeedsCompiler, match="by itself it does something else"):
+        compile_server._loose(artifact, fakes, binder.device)
 
 
 def test_a_process_that_lost_its_gpu_ends_and_another_takes_its_place(monkeypatch):
@@ -428,7 +387,7 @@ def test_a_process_that_lost_its_gpu_ends_and_another_takes_its_place(monkeypatc
         assert "need" in process.ask({}) and not process.running and process._deaths == 0
 
 
-ANSWERS = 'import sys\nfor i, line in enumerate(sys.stdin): print(f\'{{"number": {i}, "seconds": 1.0}}\', flush=True)'
+ANSWERS = "import sys\nfor i, line in enumerate(sys.stdin): print(f'{{\"number\": {i}}}', flush=True)"
 
 
 def test_nobody_waits_while_the_process_prepares(monkeypatch):
@@ -444,8 +403,8 @@ def test_nobody_waits_while_the_process_prepares(monkeypatch):
 
     monkeypatch.setattr(process, "_start", start)
     process.prepare()
-    assert process.running and process.seconds == 0.0
-    assert process.ask({})["number"] == 1 and process.seconds == 2.0
+    assert process.running
+    assert process.ask({})["number"] == 1
     assert process.ask({})["number"] == 2
     process.close()
 
@@ -486,7 +445,6 @@ def region_request():
         }  # fmt: skip
 
 
-@pytest.mark.usefixtures("accelerator")
 def test_an_op_of_the_users_own_is_never_sent(request, monkeypatch, caplog):
     monkeypatch.setattr(background.queue.process, "ask", lambda request: pytest.fail("was sent"))
     monkeypatch.setattr(background, "compile_region", lambda region, binder: lambda inputs, refs: [inputs[0].sum()])
@@ -499,12 +457,9 @@ def test_an_op_of_the_users_own_is_never_sent(request, monkeypatch, caplog):
     assert "op TestBackgroundDouble is declared by the program" in caplog.messages[0]
 
 
-@pytest.mark.usefixtures("accelerator")
 def test_code_from_the_process_computes_and_updates_variables(monkeypatch):
     """A region with a large constant, a variable, a result that is also kept, and results that share memory."""
-    monkeypatch.setattr("headrace.runtime.planning.trial.Trial.compiled_is_faster", True)
-    monkeypatch.setattr(worth, "SECONDS", 1e-9)
-    monkeypatch.setattr(worth, "SECONDS_PER_NODE", 0.0)
+    monkeypatch.setattr(tier.Tier, "compiled", lambda self, key: None)  # no trial: the compiled plan is used
     results = {}
     for mode in ("auto", "off"):
         with tf.Graph().as_default():
@@ -522,29 +477,11 @@ def test_code_from_the_process_computes_and_updates_variables(monkeypatch):
                     outputs.append(session.run(fetches, {x: np.full([2, 3], 0.01 * (-1) ** i)}))
                 results[mode] = outputs
                 if mode == "auto":
-                    steps = session._master.plan((x,), tuple(fetches), ()).tier
+                    steps = session._master.plan((x,), tuple(fetches), ()).variants
                     assert [p.regions for p in steps.compiled.values()] == [1]
     for ours, expected in zip(results["auto"], results["off"], strict=True):
         for a, b in zip(ours, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * np.abs(b).max())
-
-
-def test_a_library_appears_when_it_is_complete(tmp_path, monkeypatch):
-    """Torch would take the beginning of a library, left by a process that was ended, for a good one ever after."""
-    from torch._inductor import cpp_builder
-
-    target, seen = tmp_path / "kernel.so", []
-
-    def build(command, cwd):
-        *_, unfinished = shlex.split(command)
-        Path(unfinished).write_text("built")
-        seen.append(target.exists())
-
-    monkeypatch.setattr(cpp_builder, "_run_compile_cmd", build)
-    compile_server.write_whole_libraries()
-    cpp_builder.run_compile_cmd(f"c++ 'a file.cpp' -o {target}", str(tmp_path))
-    assert seen == [False] and target.read_text() == "built"
-    assert list(tmp_path.iterdir()) == [target]
 
 
 SEVERAL = """
@@ -553,15 +490,14 @@ from headrace.runtime.compiler import archive, server
 
 request = json.load(sys.stdin)
 server.import_compiler()
-server.write_whole_libraries()
 children = []
 for i in range(4):
     child = os.fork()
     if not child:
         answer = server.answer(request)
         answer.pop("laps", None)
-        archive.keep("code", "it", answer.get("code", answer))
-        archive.keep("code", str(i), answer)
+        archive.keep("it", answer.get("code", answer))
+        archive.keep(str(i), {**answer, "files": []})
         os._exit(0)
     children.append(child)
 print([os.waitpid(child, 0)[1] for child in children])
@@ -578,10 +514,10 @@ def test_processes_that_compile_the_same_together(tmp_path, monkeypatch):
         [sys.executable, "-c", SEVERAL], input=json.dumps(request), capture_output=True, text=True, timeout=380
     )
     assert ended.stdout == f"{[0] * 4}\n", ended.stderr[-2000:]
-    answers = [archive.find("code", str(i)) for i in range(4)]
+    answers = [archive.find(str(i)) for i in range(4)]
     assert all(a == answers[0] for a in answers) and "code" in answers[0], answers
     leftovers = [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix[1:].isdigit()]  # named with a process
     assert not leftovers
     values = torch.linspace(-1.0, 1.0, 40)
-    (total,) = put(archive.find_code("it"))([values])
+    (total,) = put(archive.find("it"))([values])
     torch.testing.assert_close(total, (values.exp() * values.tanh() + 1.0).sum())

@@ -10,8 +10,8 @@ import headrace as tf
 from headrace.runtime.compiler import blocks
 from headrace.runtime.compiler import compile as compiling
 from headrace.runtime.compiler.blocks import repeated, share_blocks
-from headrace.runtime.compiler.direct import bare
 from headrace.runtime.compiler.loose_code import put, take
+from headrace.runtime.compiler.trace import Calls
 
 INVOKE = torch.ops.higher_order.invoke_subgraph
 
@@ -19,13 +19,19 @@ INVOKE = torch.ops.higher_order.invoke_subgraph
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "LEAST_SAVED", 1)
-    monkeypatch.setattr(blocks, "LEAST_WORK", 0)
 
 
 def traced(function, *shapes):
     with FakeTensorMode():
         fakes = [torch.empty(s) for s in shapes]
         return make_fx(function)(*fakes), fakes
+
+
+def functional(function, *shapes):
+    """The graph as the compiler of an accelerator gets it."""
+    with FakeTensorMode():
+        fakes = [torch.empty(s) for s in shapes]
+    return Calls().trace(function, fakes), fakes
 
 
 def values(*shapes):
@@ -147,16 +153,12 @@ class TestFinding:
         module = make_fx(step, tracing_mode="symbolic")(torch.ones(3, 4))
         assert share_blocks(module) == 0
 
-    def test_blocks_that_do_little_or_are_few_are_left_alone(self, monkeypatch):
+    def test_blocks_that_save_little_are_left_alone(self, monkeypatch):
         def step(xs, h, w):
             for x in xs.unbind():
                 h = cell(x, h, w)
             return (h,)
 
-        work = 3 * 8 * 8  # the one product of a block
-        monkeypatch.setattr(blocks, "LEAST_WORK", work + 1)
-        assert share_blocks(traced(step, *SHAPES)[0]) == 0
-        monkeypatch.setattr(blocks, "LEAST_WORK", work)
         saved = share_blocks(traced(step, *SHAPES)[0])
         monkeypatch.setattr(blocks, "LEAST_SAVED", saved + 1)
         assert share_blocks(traced(step, *SHAPES)[0]) == 0 < saved
@@ -215,11 +217,10 @@ class TestMemory:
             buffer.copy_(total)
             return total, *outputs
 
-        module, fakes = traced(step, (4, 4), (4, 4), (4, 4))
-        share_blocks(module)
+        module, fakes = functional(step, (4, 4), (4, 4), (4, 4))
+        compiled = compiling.compile_graph(module, fakes, "test", 1)
         assert len(calls(module)) == 5
-        code, _ = bare(compiling.compile_graph(module, fakes, "test", 1), fakes, ())
-        results = code(values((4, 4), (4, 4), (4, 4)))
+        results = compiled.code(values((4, 4), (4, 4), (4, 4)))
         torch.testing.assert_close(tuple(results), step(*values((4, 4), (4, 4), (4, 4))))
         blocks_results = [r for r in results if r.shape == (4, 4)]
         assert len({r.data_ptr() for r in blocks_results}) == len(blocks_results)
@@ -231,9 +232,8 @@ def test_code_with_blocks_leaves_the_process_of_its_compiler():
             h = cell(x, h, w)
         return (h,)
 
-    module, fakes = traced(step, *SHAPES)
-    artifact = compiling.compile_graph(module, fakes, "test", 1)
-    parts = take(bare(artifact, fakes, ())[0])
+    module, fakes = functional(step, *SHAPES)
+    parts = take(compiling.compile_graph(module, fakes, "test", 1).code)
     assert len(calls(module)) == 5 and parts["text"].count("def ") > 2
     torch.testing.assert_close(tuple(put(parts)(values(*SHAPES))), step(*values(*SHAPES)))
 
@@ -283,6 +283,7 @@ def stack_of_layers():
     return tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss), loss
 
 
+@pytest.mark.usefixtures("accelerator")
 @pytest.mark.parametrize("build", [unrolled_rnn, stack_of_layers])
 def test_training_compiled_and_interpreted(build, number_of_calls):
     np.testing.assert_allclose(losses("always", build), losses("off", build), rtol=1e-5)

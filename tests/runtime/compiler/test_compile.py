@@ -15,8 +15,8 @@ import headrace as tf
 from headrace.passes.region import find_regions
 from headrace.passes.schedule import schedule
 from headrace.passes.specialise import specialise
+from headrace.runtime.compiler.background import queue
 from headrace.runtime.planning import planner as planners
-from headrace.runtime.planning.tier import Tier, compile_mode, queue
 
 
 def _classifier():
@@ -34,7 +34,10 @@ def _classifier():
 
 def _compiled_sources(sess: tf.Session) -> list[str]:
     return [
-        p.programs[0].source for plan in sess._master._plans.values() if plan.tier for p in plan.tier.compiled.values()
+        p.programs[0].source
+        for plan in sess._master._plans.values()
+        if plan.variants
+        for p in plan.variants.compiled.values()
     ]
 
 
@@ -60,8 +63,8 @@ def test_compiled_equals_interpreted() -> None:
             ends.append(sess.run(variables))
             if mode == "always":
                 assert any("[s" in s and "k" in s for s in _compiled_sources(sess))
-                assert any(p.tier.compiled and next(iter(p.tier.compiled.values())).regions == 1
-                           for p in sess._master._plans.values() if p.tier)  # fmt: skip
+                assert any(p.variants.compiled and next(iter(p.variants.compiled.values())).regions == 1
+                           for p in sess._master._plans.values() if p.variants)  # fmt: skip
     np.testing.assert_allclose(curves[0], curves[1], rtol=1e-5)
     for a, b in zip(*ends, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
@@ -114,7 +117,7 @@ def test_a_failing_compiler_leaves_the_step_interpreted(
     def refuse(*_: object) -> None:
         raise RuntimeError("no compiler here")
 
-    monkeypatch.setattr(planners, "compile_or_load", refuse)
+    monkeypatch.setattr(planners, "compile_region", refuse)
     feed, loss, train, _ = _classifier()
     with tf.Session(config=tf.ConfigProto(compile="always")) as sess, caplog.at_level(logging.WARNING):
         sess.run(tf.global_variables_initializer())
@@ -126,18 +129,18 @@ def test_a_failing_compiler_leaves_the_step_interpreted(
 def test_loops_are_written_for_the_sessions_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def compiler(graph: object, fakes: object, patches: dict) -> None:
-        seen.append((torch.get_num_threads(), patches["cpp.dynamic_threads"]))
+    def compiler(graph: object, fakes: object, dynamic_shapes: str, options: dict) -> None:
+        seen.append((torch.get_num_threads(), options["config_patches"]["cpp.dynamic_threads"]))
         raise RuntimeError("seen enough")
 
-    monkeypatch.setattr("headrace.runtime.compiler.compile.lower", compiler)
+    monkeypatch.setattr("torch._inductor.standalone_compile", compiler)
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     before = torch.get_num_threads()
     x = tf.placeholder(tf.float32, [3])
     y = tf.exp(x * 2.0 + 1.0) - x
     config = tf.ConfigProto(compile="always", intra_op_parallelism_threads=threads, device_count={"GPU": 0})
     with tf.Session(config=config) as sess:
-        sess._master.planner._compile(sess._master.plan([x], [y], []), [(3,)])
+        sess._master.planner.compile(sess._master.plan([x], [y], []), [(3,)])
     assert seen == [(threads, threads > 1)]
     assert torch.get_num_threads() == before
 
@@ -178,77 +181,10 @@ def test_steps_get_the_interpreter_back_quickly_while_something_compiles():
     assert sys.getswitchinterval() == before
 
 
-class TestTiers:
-    """When to compile is decided without compiling."""
-
-    class _Plan:
-        class graph:  # noqa: N801
-            nodes = ()
-
-    def _tier(self, mode: str = "auto") -> tuple[Tier, list[object]]:
-        made: list[object] = []
-
-        class Compiled:
-            regions = 1
-
-        def compile_plan(plan: object, shapes: object) -> Compiled:
-            made.append(shapes)
-            return Compiled()
-
-        def compile_many(plan: object, seen: object) -> Compiled:
-            made.append(("all", seen))
-            return Compiled()
-
-        return Tier(self._Plan(), mode, compile_plan, compile_many), made  # type: ignore[arg-type]
-
-    def test_recurring_shapes_are_compiled_once(self) -> None:
-        tier, made = self._tier()
-        feeds = [np.zeros([2, 3])]
-        for _ in range(30):
-            tier.consider(feeds)
-        queue.wait(10)
-        assert made == [((2, 3),)] and tier.hot and tier.choose(feeds) is not None
-        assert tier.choose([np.zeros([5, 3])]) is None
-
-    def test_rare_shapes_stay_interpreted(self) -> None:
-        tier, made = self._tier()
-        for n in range(10):
-            tier.consider([np.zeros([n])])
-        queue.wait(10)
-        assert made == [] and not tier.hot
-
-    def test_many_shapes_get_one_plan_for_all(self) -> None:
-        tier, made = self._tier()
-        for n in range(40):
-            tier.consider([np.zeros([n, 3])])
-        queue.wait(10)
-        assert made == [("all", [((n, 3),) for n in range(17)])]
-        assert tier.hot and tier.choose([np.zeros([99, 3])]) is tier.dynamic is not None
-
-    def test_always_compiles_at_once_up_to_a_bound(self) -> None:
-        tier, made = self._tier("always")
-        assert all(tier.choose([np.zeros([n])]) is not None for n in range(8))
-        assert tier.dynamic is None and len(made) == 8
-        assert tier.choose([np.zeros([99])]) is tier.dynamic is not None  # then one for all
-        assert tier.choose([np.zeros([98])]) is tier.dynamic and len(made) == 9
-
-    def test_mode(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("HEADRACE_COMPILE", raising=False)
-        assert compile_mode(tf.ConfigProto()) == "auto"
-        config = tf.ConfigProto()
-        config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
-        assert compile_mode(config) == "always"
-        monkeypatch.setenv("HEADRACE_COMPILE", "off")
-        assert compile_mode(config) == "off"
-        monkeypatch.setenv("HEADRACE_COMPILE", "fast")
-        with pytest.raises(ValueError, match="auto, off, always, got 'fast'"):
-            compile_mode(config)
-
-
 def test_a_program_that_ends_while_something_is_compiled_ends_well() -> None:
     program = """
 import threading, torch
-from headrace.runtime.planning.tier import queue
+from headrace.runtime.compiler.background import queue
 
 started = threading.Event()
 
@@ -278,7 +214,7 @@ def test_several_regions_around_a_python_function() -> None:
             results.append(sess.run(last, {x: value}))
             if mode == "always":
                 (plan,) = sess._master._plans.values()
-                tiers = [part.plan.tier for part in plan.parts if part.plan is not None]
+                tiers = [part.plan.variants for part in plan.parts if part.plan is not None]
                 assert [p.regions for tier in tiers for p in tier.compiled.values()] == [1, 1]
     np.testing.assert_allclose(results[0], results[1], rtol=1e-5)
 

@@ -226,7 +226,7 @@ def test_kernels_have_short_names(monkeypatch):
 
     graph = make_fx(lambda x: x.exp().tanh().sigmoid().sin().cos().erf().floor().ceil().sign().log1p())(torch.ones(3))
     monkeypatch.setattr(utils, "aggregate_origins", lambda nodes: list(graph.graph.nodes))
-    names = OPTIONS["config_patches"]["triton.descriptive_names"]
+    names = OPTIONS["triton.descriptive_names"]
     assert utils.get_fused_kernel_name([], names) == "fused"
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 import headrace as tf
 from headrace.passes.specialise import telling, varying
-from headrace.runtime.planning import tier
+from headrace.runtime.planning import variants
 
 
 class TestSizes:
@@ -38,18 +38,18 @@ class TestSteps:
                 for batch, length in ((3, 2), (4, 2), (5, 4), (1, 4), (5, 5), (2, 9), (11, 3)):
                     feed = {x: rng.randn(batch, length, 6), y: rng.randint(0, 4, batch)}
                     found.append(session.run([loss, train], feed)[0])
-                tiers = session._master.plan((x, y), (loss,), (train,)).tier
+                tiers = session._master.plan((x, y), (loss,), (train,)).variants
             return found, tiers
 
     def test_as_interpreted(self, monkeypatch):
-        monkeypatch.setattr(tier, "ARTIFACTS", 1)
+        monkeypatch.setattr(variants, "ARTIFACTS", 1)
         expected, _ = self._losses("off")
         found, tiers = self._losses("always")
-        assert len(tiers.compiled) == 1 and tiers.dynamic is not None and tiers.dynamic.regions == 1
+        assert len(tiers.compiled) == 2 and tiers.dynamic is not None and tiers.dynamic.regions == 1
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
     def test_what_the_compiler_cannot_take_is_said_once_and_interpreted(self, monkeypatch, caplog):
-        monkeypatch.setattr(tier, "ARTIFACTS", 1)
+        monkeypatch.setattr(variants, "ARTIFACTS", 1)
         x, n = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.int32, [])
         y = tf.reduce_sum(tf.exp(tf.reshape(x, [n, -1]) * 2.0), 0) + 1.0  # n is a value, not a size
         with tf.Session(config=tf.ConfigProto(compile="always")) as session:
@@ -61,7 +61,7 @@ class TestSteps:
 
 
 def test_a_convolution_for_any_batch(monkeypatch):
-    monkeypatch.setattr(tier, "ARTIFACTS", 1)
+    monkeypatch.setattr(variants, "ARTIFACTS", 1)
 
     def outputs(mode):
         with tf.Graph().as_default():
@@ -79,7 +79,7 @@ def test_a_convolution_for_any_batch(monkeypatch):
 
 def test_a_read_between_two_writes_of_a_variable(monkeypatch, caplog):
     """The first shape is compiled for itself; one plan for all others is refused: torch's compiler would mix the writes up."""
-    monkeypatch.setattr(tier, "ARTIFACTS", 1)
+    monkeypatch.setattr(variants, "ARTIFACTS", 1)
 
     def runs(mode):
         with tf.Graph().as_default():

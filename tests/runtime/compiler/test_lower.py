@@ -115,7 +115,7 @@ ROWS = [read_between, rows_twice, rows_of_neighbours, rows_for_rows, turned_over
 def test_results_and_inputs_are_those_of_the_graph(step) -> None:
     with FakeTensorMode():
         fakes = [torch.empty(3, 4) for _ in range(3)]
-    graph = Calls({}).trace(step, fakes)
+    graph = Calls().trace(step, fakes)
     first, second = ([torch.arange(12.0).reshape(3, 4) / 10 + i for i in range(3)] for _ in range(2))
     results, expected = lower(graph, fakes, {})(*first), step(*second)
     torch.testing.assert_close(tuple(results), tuple(expected))
@@ -126,7 +126,7 @@ def test_results_and_inputs_are_those_of_the_graph(step) -> None:
 def test_a_copy_is_made_only_where_it_is_needed() -> None:
     with FakeTensorMode():
         fakes = [torch.empty(3, 4) for _ in range(3)]
-    copies = {step: sum("owned" in str(n.target) for n in Calls({}).trace(step, fakes).graph.nodes) for step in ROWS}
+    copies = {step: sum("owned" in str(n.target) for n in Calls().trace(step, fakes).graph.nodes) for step in ROWS}
     assert copies.pop(only_rows) == 0 and set(copies.values()) == {1}
 
 
@@ -146,7 +146,7 @@ def test_blocks_are_not_run_and_torch_is_as_before(monkeypatch: pytest.MonkeyPat
     with FakeTensorMode():
         fakes = [torch.empty(3, 4) for _ in range(3)]
     with pytest.raises(KeyError, match="on purpose"):
-        lower(Calls({}).trace(added, fakes), fakes, {})
+        lower(Calls().trace(added, fakes), fakes, {})
     assert (registered_hop_fake_fns[invoke], FakeTensorProp.run_node) == before
 
 

@@ -30,6 +30,7 @@ def test_an_index_out_of_range() -> None:
     assert caught.value.message.count("test_narrow.py:") == 2  # where it was made, where it was run
 
 
+@caught
 def test_a_failed_training_step_changes_nothing() -> None:
     w = tf.Variable(np.ones((4, 3), np.float32), name="w")
     x = tf.placeholder(tf.float32, [2, 4])

@@ -26,7 +26,7 @@ def both(fetches, feeds=None):
 
 def inner(compiled, feeds, fetches):
     """The types of the nodes in the bodies of the compiled step, body by body."""
-    tier = compiled._master.plan(list(feeds), list(fetches), []).tier
+    tier = compiled._master.plan(list(feeds), list(fetches), []).variants
     (plan,) = tier.compiled.values()
     return [[n.type for n in body.nodes] for node in plan.graph.nodes for body in bodies_of(node)]
 

@@ -171,7 +171,7 @@ def inputs():
 def traced(name):
     with FakeTensorMode():
         fakes = [torch.empty(3, 4) for _ in range(3)]
-    calls = Calls({})
+    calls = Calls()
     steps = Steps(calls)
     return calls.trace(getattr(steps, name), fakes), steps
 
@@ -179,7 +179,7 @@ def traced(name):
 @pytest.mark.parametrize("name", [*JOINED, *WHOLE])
 def test_the_graph_does_what_the_function_does(name) -> None:
     graph, _ = traced(name)
-    expected = getattr(Steps(Calls({})), name)(*(second := inputs()))
+    expected = getattr(Steps(Calls()), name)(*(second := inputs()))
     results = graph(*(first := inputs()))
     torch.testing.assert_close(tuple(results), tuple(expected))
     torch.testing.assert_close(first, second)
@@ -211,7 +211,7 @@ def test_views_lie_in_the_memory_that_they_show() -> None:
 
 
 def test_an_error_in_a_kernel_is_the_kernels() -> None:
-    calls = Calls({})
+    calls = Calls()
 
     def refuse(x):
         raise ValueError("on purpose")

@@ -426,7 +426,7 @@ def test_strands_between_waits_compile_for_the_shapes_they_get() -> None:
     with tf.Session(config=tf.ConfigProto(compile="always")) as sess:
         sess.run(tf.global_variables_initializer())
         results = [sess.run([loss, train])[0] for _ in range(2)]
-        (tier,) = [p.plan.tier for plan in sess._master._plans.values() for p in plan.parts if p.plan is not None]
+        (tier,) = [p.plan.variants for plan in sess._master._plans.values() for p in plan.parts if p.plan is not None]
         assert [p.regions for p in tier.compiled.values()] == [1] and next(iter(tier.compiled)) == ((4, 3),)
     assert results[0] == 72.0 and results[1] < results[0]
 

@@ -126,7 +126,7 @@ class TestNull:
             session.run(tf.global_variables_initializer())
             assert session.run(fetches["y"], {x: np.ones((2, 4))}).tolist() == [[0.0] * 3] * 2
             plan = session._master.plan([x], [fetches["y"]], [])
-            assert [p.regions for p in plan.tier.compiled.values()] == [0]
+            assert [p.regions for p in plan.variants.compiled.values()] == [0]
 
     def test_a_traced_step(self) -> None:
         x, fetches = nodes_on("/null:0")
