@@ -6,8 +6,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from headrace.ops.internal import opaque
 from headrace.runtime.compiler.compile import compiler
-from headrace.runtime.compiler.lower import lower
-from headrace.runtime.compiler.trace import Calls
+from headrace.runtime.compiler.torch_door.lowering import lower
+from headrace.runtime.compiler.torch_door.tracing import Calls
 
 aten = torch.ops.aten
 KINDS = [  # window, stride, padding, size, whether the last window may be incomplete

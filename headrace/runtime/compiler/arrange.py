@@ -11,13 +11,12 @@ for that of the bias.  So the value behind such a view is marked as stored where
 from __future__ import annotations
 
 import operator
-from functools import cache
 from typing import Any, Final
 
 import torch
 
-from headrace.resources.calling.torch_op import torch_op
-from headrace.runtime.compiler.blocks import base, op_name
+from headrace.runtime.compiler.torch_door.lowering import joined, stored_op
+from headrace.runtime.compiler.torch_door.node import base, op_name
 
 aten = torch.ops.aten
 CONVOLUTIONS = (aten.convolution.default, aten.convolution_backward.default)
@@ -38,7 +37,7 @@ def store_what_libraries_read(module: Any) -> None:
                 origin = _origin(argument)
                 if _is_computed(origin) and (origin is not argument or len(origin.users) > 1):
                     origins[origin] = None
-    mark = _mark()
+    mark = stored_op()
     for origin in origins:
         with graph.inserting_after(origin):
             stored = graph.call_function(mark, (origin,))
@@ -58,23 +57,12 @@ def join_in_the_library(module: Any) -> None:
     """
     for node in module.graph.nodes:
         if node.target is aten.cat.default and sum(map(_is_of_a_block, node.args[0])) >= FEWEST_PIECES:
-            node.target = _joined()
+            node.target = joined()
 
 
 def _is_of_a_block(node: Any) -> bool:
     node = base(node)
     return node.target is operator.getitem and node.args[0].target is torch.ops.higher_order.invoke_subgraph
-
-
-@cache
-def _joined() -> Any:
-    """Concatenation that stays a library call."""
-    from torch._inductor.lowering import fallback_handler, register_lowering
-
-    op = torch_op("joined(Tensor[] pieces, int dim=0) -> Tensor", torch.cat)
-    call = fallback_handler(aten.cat.default, add_to_fallback_set=False)  # type: ignore[no-untyped-call]
-    register_lowering(op, type_promotion_kind=None)(call)
-    return op
 
 
 def _is_library_call(node: Any) -> bool:
@@ -98,18 +86,3 @@ def _is_computed(node: Any) -> bool:
     if node.target is operator.getitem:
         return getattr(node.args[0].target, "namespace", "") == "prims"
     return isinstance(node.meta.get("val"), torch.Tensor)
-
-
-@cache
-def _mark() -> Any:
-    """An op that hands its argument on and has inductor store it there."""
-    from torch._inductor.lowering import register_lowering
-
-    op = torch_op("stored(Tensor x) -> Tensor", torch.clone, torch.empty_like)
-
-    @register_lowering(op, type_promotion_kind=None)
-    def _(x: Any) -> Any:
-        x.realize()
-        return x
-
-    return op

@@ -25,10 +25,10 @@ from headrace.runtime.code.codegen import Binder
 from headrace.runtime.compiler import archive
 from headrace.runtime.compiler import compile as in_process
 from headrace.runtime.compiler.compile import Call, CannotCompile, as_call, compile_region, is_on_cpu, strides
-from headrace.runtime.compiler.cubin import NeedsCompiler
-from headrace.runtime.compiler.loose_code import put
 from headrace.runtime.compiler.process import CompileProcess, Died
 from headrace.runtime.compiler.region_json import CannotSend, encode
+from headrace.runtime.compiler.torch_door.generated_module import put
+from headrace.runtime.compiler.torch_door.launching import NeedsCompiler
 from headrace.runtime.host.device import deterministic
 
 log = logging.getLogger("headrace.compile")

@@ -12,13 +12,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import torch
 
-from headrace.resources.calling.torch_op import torch_op
 from headrace.runtime.compiler.repeats import Stretch, stretches
+from headrace.runtime.compiler.torch_door.lowering import own
+from headrace.runtime.compiler.torch_door.node import is_symbolic, is_view, node_arguments, only_computes
 
 SHORTEST: Final = 8  # nodes in a block
 FEWEST: Final = 3  # copies of a block in one stretch
@@ -31,7 +32,7 @@ LIBRARY_CALLS: Final = (aten.mm.default, aten.addmm.default, aten.bmm.default, a
 
 def share_blocks(module: Any) -> int:
     """Moves repeated blocks into subgraphs that their places call.  Returns how many nodes this saves."""
-    if any(_is_symbolic(n) for n in module.graph.nodes):
+    if any(is_symbolic(n) for n in module.graph.nodes):
         return 0
     nodes = [n for n in module.graph.nodes if n.op == "call_function"]
     groups = [_Group(blocks) for blocks in repeated(nodes)]
@@ -46,12 +47,6 @@ def share_blocks(module: Any) -> int:
         module.graph.lint()
         module.recompile()
     return sum(g.saved for g in groups)
-
-
-def _is_symbolic(node: Any) -> bool:
-    """Whether the value's size is not known yet."""
-    value = node.meta.get("val")
-    return isinstance(value, torch.SymInt) or (isinstance(value, torch.Tensor) and value._has_symbolic_sizes_strides)
 
 
 # ---- finding
@@ -101,13 +96,6 @@ def _wiring(block: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(tuple(places.get(a, -1) for a in node_arguments(n)) for n in block)
 
 
-def node_arguments(node: Any) -> list[Any]:
-    """The nodes among the arguments, one that comes twice listed twice."""
-    found: list[Any] = []
-    torch.fx.node.map_arg((node.args, node.kwargs), found.append)
-    return found
-
-
 def _starts(nodes: Sequence[Any], stretch: Stretch) -> range:
     """Where the blocks of a stretch begin: with a library call, if there is one, so that no kernel is cut in two.
 
@@ -137,7 +125,7 @@ def _can_move(block: Sequence[Any]) -> bool:
     """Whether all nodes of the block only compute, and only single tensors go in and come out."""
     inside = set(block)
     for node in block:
-        if not _only_computes(node):
+        if not only_computes(node):
             return False
         if not all(_is_tensor(a) for a in node_arguments(node) if a not in inside):
             return False
@@ -146,39 +134,8 @@ def _can_move(block: Sequence[Any]) -> bool:
     return True
 
 
-def _only_computes(node: Any) -> bool:
-    """Whether the node writes nothing, draws no random numbers and refuses no values."""
-    if node.target is operator.getitem:
-        return True
-    if not isinstance(node.target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded in node.target.tags:
-        return False
-    return bool(node.target._schema.returns) and not node.target._schema.is_mutable
-
-
 def _is_tensor(node: Any) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor)
-
-
-def is_view(node: Any) -> bool:
-    """Whether the result lies in the memory of the first argument."""
-    if node.target is operator.getitem:
-        return is_view(node.args[0])
-    if node.target is aten._unsafe_view.default:
-        return True
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and not schema.is_mutable and any(r.alias_info is not None for r in schema.returns)
-
-
-def base(node: Any) -> Any:
-    """What a value shows the memory of."""
-    while is_view(node):
-        node = node.args[0]
-    return node
-
-
-def op_name(node: Any) -> str:
-    """The name of a node's op; empty if it is none of torch's."""
-    return node.target._schema.name.split("::")[1] if isinstance(node.target, torch._ops.OpOverload) else ""
 
 
 # ---- moving
@@ -279,13 +236,6 @@ class _Group:
         return values
 
 
-def own(graph: Any, node: Any) -> Any:
-    """The node's value in memory of its own."""
-    copy = graph.call_function(_owned(), (node,))
-    copy.meta["val"] = torch.empty_like(node.meta["val"])
-    return copy
-
-
 def _outside(graph: Any, node: Any, inside: set[Any], outside: dict[Any, Any]) -> Any:
     """A node of a block as it is to be had outside: an output, or a view made anew."""
     if node not in inside:
@@ -305,31 +255,3 @@ def _address(node: Any) -> int:
     """Where a value begins in its memory."""
     value = node.meta["val"]
     return int(value.storage_offset() * value.element_size())
-
-
-@cache
-def _owned() -> Any:
-    """An op that hands its argument on, as memory that is neither an input's nor another output's.
-
-    The compiler leaves out what changes nothing (``x * 1``), and would return the input.  Who calls the subgraph relies on the
-    results being new.
-    """
-    from torch._inductor import ir
-    from torch._inductor.lowering import clone, register_lowering
-    from torch._inductor.virtualized import V
-
-    own_layouts = ir.FixedLayout, ir.FlexibleLayout  # others are in the memory of something else
-    op = torch_op("owned(Tensor x) -> Tensor", torch.clone, torch.empty_like)
-
-    @register_lowering(op, type_promotion_kind=None)
-    def _(x: Any) -> Any:
-        x.realize()
-        taken = V.graph.__dict__.setdefault("headrace_owned", set())
-        buffer = x.data.data if isinstance(x.data, ir.StorageBox) else None  # else a view
-        is_own = isinstance(buffer, ir.ComputedBuffer | ir.ExternKernel) and type(buffer.layout) in own_layouts
-        if not is_own or x.get_name() in taken:
-            return clone(x)
-        taken.add(x.get_name())
-        return x
-
-    return op

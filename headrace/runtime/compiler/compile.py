@@ -5,7 +5,6 @@ No Dynamo and no guards: shapes are fixed by specialisation, variables are input
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import logging
 import os
@@ -25,12 +24,24 @@ from headrace.resources.state.variable import Variable, locked
 from headrace.runtime.code.codegen import Binder, generate
 from headrace.runtime.code.dump import dump
 from headrace.runtime.compiler.arrange import join_in_the_library, store_what_libraries_read
-from headrace.runtime.compiler.blocks import op_name, share_blocks
+from headrace.runtime.compiler.blocks import share_blocks
 from headrace.runtime.compiler.cuda_graph import GraphedCall
-from headrace.runtime.compiler.lower import can_lower, lower
 from headrace.runtime.compiler.own_folder import point_compiler
-from headrace.runtime.compiler.rows import own_results, refusing_negative_indices, writes_rows_and_more
-from headrace.runtime.compiler.trace import Calls, can_trace
+from headrace.runtime.compiler.rows import own_results, settle_writes, writes_rows_and_more
+from headrace.runtime.compiler.torch_door.lowering import (
+    can_lower,
+    compile_as_torch_does,
+    lower,
+    start_kernel_compilers,
+)
+from headrace.runtime.compiler.torch_door.node import op_name
+from headrace.runtime.compiler.torch_door.tracing import (
+    Calls,
+    can_trace,
+    fake_mode,
+    refusing_negative_indices,
+    traced_as_it_runs,
+)
 from headrace.runtime.host.recorder import Recorder
 from headrace.runtime.host.threads import having_threads
 
@@ -65,10 +76,6 @@ def trace_region(
 
     ``lying``: the strides of the buffers, where they are not the usual ones.
     """
-    # Imported here: they pull in sympy, which a program that never compiles should not pay for.
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.proxy_tensor import make_fx
-
     device = binder.torch_device(region.device)
     small = [v for v in region.constants if v.op.attrs["value"].size <= 1]
     large = large_constants(region)
@@ -77,8 +84,8 @@ def trace_region(
     places: dict[Value, Any] = dict.fromkeys([*plain, *large, *small], device)
     calls = Calls(lambda: refusing_negative_indices(device))
     program = generate(region.nodes, order, region.outputs, _TraceBinder(binder, calls), "trace", places)
-    fake_mode = FakeTensorMode()
-    with fake_mode:
+    mode = fake_mode()
+    with mode:
         fakes = [_empty(v, device) for v in [*plain, *large]]
         buffers = [_empty(v, device, s) for v, s in zip_longest(region.refs, lying)]
 
@@ -103,8 +110,8 @@ def trace_region(
         with refusing_negative_indices(device):
             return run_region(*arguments)
 
-    with fake_mode:
-        return make_fx(run_refusing)(*inputs), inputs, large
+    with mode:
+        return traced_as_it_runs(run_refusing, inputs), inputs, large
 
 
 def _empty(value: Value, device: Any, stride: Any = None) -> Any:
@@ -167,21 +174,10 @@ def compile_region(region: Region, binder: Binder) -> Call:
     with compiler, process.no_collection():
         point_compiler()
         if device.type == "cuda":
-            _start_kernel_compilers()
+            start_kernel_compilers()
         lie = strides(region, binder)
         traced = trace_region(region, binder, lie)
         return as_call(compile_traced(traced, region, binder, lie, title()), region, binder)
-
-
-def _start_kernel_compilers() -> None:
-    """Has the processes started that compile kernels for a GPU side by side; until they are ready, this one does it alone.
-
-    Meanwhile a thread reads the whole of Triton, of which a checksum is needed.
-    """
-    async_compile: Any = importlib.import_module("torch._inductor.async_compile")
-    cache: Any = importlib.import_module("torch._inductor.codecache").CacheBase
-    async_compile.maybe_warm_pool()
-    threading.Thread(target=cache.get_system, daemon=True).start()
 
 
 def as_call(code: Callable[..., Any], region: Region, binder: Binder) -> Call:
@@ -257,7 +253,7 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int, sh
     if not can_lower(graph):
         return compile_plainly(graph, fakes, title, threads)
     process.quieten_compiler()
-    own_results(graph)
+    settle_writes(graph)
     store_what_libraries_read(graph)
     if share:
         share_blocks(graph)
@@ -269,19 +265,19 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int, sh
 
 def compile_plainly(graph: Any, fakes: Sequence[Any], title: str, threads: int) -> Any:
     """The traced region compiled as torch does it, for runs on up to so many threads; the caller holds ``compiler``."""
-    from torch._inductor import standalone_compile
-
     if _no_compiler and all(f.device.type == "cpu" for f in fakes):
         raise CannotCompile(_no_compiler[0])
     process.quieten_compiler()
-    if not can_lower(graph) and writes_rows_and_more(graph):
+    if can_lower(graph):
+        settle_writes(graph)
+    elif writes_rows_and_more(graph):
         raise CannotCompile("it writes rows of a variable and then writes the variable again")
-    own_results(graph)
+    else:
+        own_results(graph)
     _dump(graph, title)
-    options = {"config_patches": _settings(graph, threads)}
     try:
         with having_threads(threads):
-            return standalone_compile(graph, list(fakes), dynamic_shapes="from_graph", options=options)
+            return compile_as_torch_does(graph, fakes, _settings(graph, threads))
     except Exception as e:
         if "InvalidCxxCompiler" not in str(e):
             raise

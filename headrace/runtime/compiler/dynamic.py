@@ -33,7 +33,12 @@ from headrace.runtime.compiler.compile import (
     large_constants,
     with_locks,
 )
-from headrace.runtime.compiler.rows import refusing_negative_indices
+from headrace.runtime.compiler.torch_door.tracing import (
+    as_python,
+    fake_mode,
+    refusing_negative_indices,
+    traced_as_it_runs,
+)
 
 _numbers = itertools.count()
 
@@ -69,12 +74,10 @@ def _trace(
     region: Region, plain: Sequence[Value], large: Sequence[Value], binder: Binder, device: Any, hints: Hints
 ) -> tuple[Any, list[Any], Callable[[Sequence[Any]], bool]]:
     """The FX graph of (plain inputs, large constants, buffers), its fake inputs, the condition on the inputs' shapes."""
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.proxy_tensor import make_fx
     from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
     shapes = ShapeEnv()
-    mode = FakeTensorMode(shape_env=shapes)
+    mode = fake_mode(shapes)
 
     def stand_in(value: Value) -> Any:
         dims: Any = value.shape.tuple
@@ -103,7 +106,7 @@ def _trace(
                 walk.node(node)
         return tuple(walk.tensor(v) for v in region.outputs)
 
-    graph = make_fx(run_region, tracing_mode="symbolic", _allow_non_fake_inputs=True)(*fakes, *fixed)
+    graph = traced_as_it_runs(run_region, [*fakes, *fixed], tracing_mode="symbolic", _allow_non_fake_inputs=True)
     return graph, [*fakes, *fixed], _condition(shapes, fakes)
 
 
@@ -133,20 +136,9 @@ def _condition(shapes: Any, fakes: Sequence[Any]) -> Callable[[Sequence[Any]], b
         unknown = guard.expr.free_symbols - set(names)
         if unknown:
             raise CannotCompile(f"depends on sizes that inputs do not show: {guard.expr}")
-        lines.append(_python(guard.expr, names))
+        lines.append(as_python(guard.expr, names))
     holds: Callable[[Sequence[Any]], bool] = eval(f"lambda s: {' and '.join(f'({line})' for line in lines) or 'True'}")
     return holds
-
-
-def _python(expression: Any, names: dict[Any, str]) -> str:
-    from torch.utils._sympy.printers import PythonPrinter
-
-    class Printer(PythonPrinter):
-        def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - the name sympy calls
-            return names[expr]
-
-    text: str = Printer().doprint(expression)
-    return text
 
 
 class _Walk:

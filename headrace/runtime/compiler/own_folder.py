@@ -14,7 +14,6 @@ import atexit
 import contextlib
 import grp
 import hashlib
-import importlib
 import itertools
 import logging
 import os
@@ -26,9 +25,10 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from headrace.core import process
+from headrace.runtime.compiler.torch_door.lowering import keep_files_in
 
 log = logging.getLogger("headrace.compile")
 
@@ -221,12 +221,7 @@ def _keep_headers(place: Path) -> None:
         home = place
     if home != place:
         _see_inside(home)
-    codecache: Any = importlib.import_module("torch._inductor.codecache")
-    codecache._HEADER_DIR = str(home / "precompiled_headers")
-    codecache._HEADER_LOCK_DIR = str(home / "precompiled_headers" / "locks")
-    for name in ("codecache", "runtime.cache_dir_utils", "runtime.runtime_utils"):
-        module: Any = importlib.import_module(f"torch._inductor.{name}")
-        module.default_cache_dir = lambda: str(place)
+    keep_files_in(str(place), str(home / "precompiled_headers"))
 
 
 def _see_inside(place: Path) -> None:

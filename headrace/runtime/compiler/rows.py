@@ -5,20 +5,22 @@ Nor is anything handed out that lies in the memory of a variable though it was c
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from headrace.runtime.compiler.blocks import base, is_view, node_arguments, op_name, own
+from headrace.runtime.compiler.torch_door.lowering import own
+from headrace.runtime.compiler.torch_door.node import base, is_view, node_arguments, op_name, writes
 
 aten = torch.ops.aten
 WRITE_ROWS: Final = ("index_put", "index_copy", "index_add", "scatter")  # in the names of ops
-BY_INDEX = (
-    aten.index_select.default, aten.index_copy.default, aten.index_copy_.default, aten.index_add.default,
-    aten.index_add_.default,
-)  # fmt: skip
+
+
+def settle_writes(module: Any) -> None:
+    """Gives memory of its own to whatever torch's compiler would mix up with a variable, in a graph without writes."""
+    write_rows_of_copies(module)
+    copy_what_is_moved(module)
+    own_results(module)
 
 
 def write_rows_of_copies(module: Any) -> None:
@@ -83,16 +85,12 @@ def writes_rows_and_more(module: Any) -> bool:
     """Whether a graph that writes inputs in place writes rows of one, and then writes it again: see ``write_rows_of_copies``."""
     seen: dict[Any, list[Any]] = {}
     for node in module.graph.nodes:
-        if _writes(node):
+        if writes(node):
             written = node
-            while _writes(written) or is_view(written):
+            while writes(written) or is_view(written):
                 written = written.args[0]
             seen.setdefault(written, []).append(node)
     return any(any(map(_writes_rows, writes[:-1])) for writes in seen.values())
-
-
-def _writes(node: Any) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
 def _is_only_written(node: Any) -> bool:
@@ -117,22 +115,3 @@ def _written(node: Any) -> Any:
     while _writes_rows(node):
         node = base(node.args[0])
     return node
-
-
-class _RefusesNegativeIndices(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Sends negative indices past the end."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in BY_INDEX:
-            tensor, dimension, index, *rest = args
-            past = torch.iinfo(index.dtype).max
-            args = (tensor, dimension, torch.where(index < 0, past, index), *rest)
-        return func(*args, **(kwargs or {}))
-
-
-def refusing_negative_indices(device: torch.device) -> AbstractContextManager[Any]:
-    """Meanwhile negative indices are traced as ones past the end, where compiled code for the CPU refuses them as torch does.
-
-    Left alone, inductor counts them from the end, and reads or writes a row that nobody named.
-    """
-    return _RefusesNegativeIndices() if device.type == "cpu" else nullcontext()  # type: ignore[no-untyped-call]

@@ -10,7 +10,6 @@ part of the memory that is free, and gives it back.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import queue
@@ -30,11 +29,11 @@ from headrace.core.registry import Kernel
 from headrace.passes.step_graph import Node
 from headrace.resources.calling.invoke import find_kernel
 from headrace.runtime.compiler.compile import CannotCompile, compile_traced, trace_region
-from headrace.runtime.compiler.cubin import NeedsCompiler
-from headrace.runtime.compiler.loose_code import put, take
-from headrace.runtime.compiler.lower import Lowered
 from headrace.runtime.compiler.own_folder import point_compiler
 from headrace.runtime.compiler.region_json import decode
+from headrace.runtime.compiler.torch_door.generated_module import put, take
+from headrace.runtime.compiler.torch_door.launching import NeedsCompiler
+from headrace.runtime.compiler.torch_door.lowering import Lowered, import_compiler
 from headrace.runtime.compiler.tried import LARGEST, NotTried, see_same, size
 from headrace.runtime.host import device as devices
 from headrace.runtime.host.recorder import Recorder
@@ -116,6 +115,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """
     try:
         if not request:
+            point_compiler()
             import_compiler()
             return {}
         laps = Laps()
@@ -148,22 +148,12 @@ def _gpu_is_lost() -> bool:
     return False
 
 
-def import_compiler() -> None:
-    """Imports what compiling the first region would import, and has the compilers started that will work side by side.
-
-    They are copies of this process as it is then: with all imported, and without a context on a GPU.
-    """
-    point_compiler()
-    for name in ("compile_fx", "lowering", "runtime.triton_heuristics"):
-        importlib.import_module(f"torch._inductor.{name}")
-    importlib.import_module("torch._inductor.async_compile").AsyncCompile.use_process_pool()
-
-
 def _compiled(request: dict[str, Any], laps: Laps) -> dict[str, Any]:
     devices.ask_deterministic(request["deterministic"])
     region, strides = decode(request["region"])
     binder = ServerBinder(request["threads"], torch.device(request["device"]))
     with laps("import"):
+        point_compiler()
         import_compiler()
     with laps("context"):
         if binder.device.type == "cuda":

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from headrace.runtime.compiler.cubin import NeedsCompiler
+from headrace.runtime.compiler.torch_door.launching import NeedsCompiler
 
 LARGEST = 1 << 28  # bytes of inputs that may be invented on the CPU
 NOISE = 1e-2  # of the largest value: on a GPU two runs of one kernel may add in different orders

@@ -6,8 +6,8 @@ import pytest
 import headrace as tf
 from headrace.ops.arm import convolution
 from headrace.runtime.compiler import arrange, blocks
-from headrace.runtime.compiler.lower import lower
-from headrace.runtime.compiler.trace import Calls
+from headrace.runtime.compiler.torch_door.lowering import lower
+from headrace.runtime.compiler.torch_door.tracing import Calls
 
 torch = pytest.importorskip("torch")
 

@@ -21,10 +21,10 @@ from headrace.passes.region import find_regions
 from headrace.runtime.compiler import archive, background
 from headrace.runtime.compiler import process as compile_process
 from headrace.runtime.compiler import server as compile_server
-from headrace.runtime.compiler.cubin import NeedsCompiler
-from headrace.runtime.compiler.loose_code import put
 from headrace.runtime.compiler.process import CompileProcess, Died
 from headrace.runtime.compiler.region_json import decode, encode
+from headrace.runtime.compiler.torch_door.generated_module import put
+from headrace.runtime.compiler.torch_door.launching import NeedsCompiler
 from headrace.runtime.compiler.tried import NotTried
 from headrace.runtime.planning import tier
 

@@ -10,8 +10,8 @@ import headrace as tf
 from headrace.runtime.compiler import blocks
 from headrace.runtime.compiler import compile as compiling
 from headrace.runtime.compiler.blocks import repeated, share_blocks
-from headrace.runtime.compiler.loose_code import put, take
-from headrace.runtime.compiler.trace import Calls
+from headrace.runtime.compiler.torch_door.generated_module import put, take
+from headrace.runtime.compiler.torch_door.tracing import Calls
 
 INVOKE = torch.ops.higher_order.invoke_subgraph
 

@@ -19,8 +19,8 @@ from headrace import extend
 from headrace.passes.region import find_regions
 from headrace.runtime.compiler import archive, background, own_folder, server
 from headrace.runtime.compiler.compile import CannotCompile
-from headrace.runtime.compiler.loose_code import _library
 from headrace.runtime.compiler.own_folder import UnsafeFolder, folder, name_of_own, open_own
+from headrace.runtime.compiler.torch_door.generated_module import _library
 
 STRANGER = 65534  # nobody's number
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headrace.runtime.compiler.cubin import NeedsCompiler
+from headrace.runtime.compiler.torch_door.launching import NeedsCompiler
 from headrace.runtime.compiler.tried import NotTried, see_same
 
 

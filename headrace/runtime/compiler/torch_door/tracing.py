@@ -14,23 +14,27 @@ import operator
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode, _pop_mode_temporarily
-from torch.utils import _pytree as pytree
+from torch.overrides import TorchFunctionMode
 
 from headrace.core.registry import Kernel
 from headrace.resources.state.variable import Variable
-from headrace.runtime.compiler.blocks import base, is_view
-from headrace.runtime.compiler.rows import copy_what_is_moved, write_rows_of_copies
+from headrace.runtime.compiler.torch_door.node import base, is_view
 
 log = logging.getLogger("headrace.compile")
 
 aten = torch.ops.aten
 DEVICES: Final = ("cpu", "cuda")
 FUNCTIONAL: Final = "headrace_functional"  # in the meta of a graph that ``Calls`` made
+
+BY_INDEX: Final = (
+    aten.index_select.default, aten.index_copy.default, aten.index_copy_.default, aten.index_add.default,
+    aten.index_add_.default,
+)  # fmt: skip
 
 Around = Callable[[], AbstractContextManager[Any]]
 
@@ -63,6 +67,55 @@ def can_trace(fakes: Sequence[Any]) -> bool:
     return bool(fakes) and all(f.device.type in DEVICES and not f._has_symbolic_sizes_strides for f in fakes)
 
 
+def fake_mode(sizes: Any = None) -> Any:
+    """Meanwhile tensors have shapes but no values; with ``sizes`` (a ``ShapeEnv``) these may be symbols."""
+    from torch._subclasses.fake_tensor import FakeTensorMode  # which imports sympy
+
+    return FakeTensorMode(shape_env=sizes)
+
+
+def traced_as_it_runs(run: Callable[..., Any], inputs: Sequence[Any], **settings: Any) -> Any:
+    """The function's graph, writes and all."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    return make_fx(run, **settings)(*inputs)
+
+
+def as_python(expression: Any, names: dict[Any, str]) -> str:
+    """A condition on sizes as Python, its symbols under these names."""
+    from torch.utils._sympy.printers import PythonPrinter
+
+    class Printer(PythonPrinter):
+        def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - the name sympy calls
+            return names[expr]
+
+    text: str = Printer().doprint(expression)
+    return text
+
+
+def refusing_negative_indices(device: torch.device) -> AbstractContextManager[Any]:
+    """Meanwhile negative indices are traced as ones past the end, where compiled code for the CPU refuses them as torch does.
+
+    Left alone, inductor counts them from the end, and reads or writes a row that nobody named.
+    """
+    return _refusing()() if device.type == "cpu" else nullcontext()
+
+
+@cache
+def _refusing() -> Any:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Refusing(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func in BY_INDEX:
+                tensor, dimension, index, *rest = args
+                past = torch.iinfo(index.dtype).max
+                args = (tensor, dimension, torch.where(index < 0, past, index), *rest)
+            return func(*args, **(kwargs or {}))
+
+    return Refusing
+
+
 class Calls(TorchFunctionMode):
     """Traces a function of tensors whose kernels came from ``kernel``.
 
@@ -72,6 +125,7 @@ class Calls(TorchFunctionMode):
 
     def __init__(self, around: Around = nullcontext) -> None:
         super().__init__()
+        self._tree: Any = importlib.import_module("torch.utils._pytree")
         self._around = around
         self._numbers = itertools.count()
         self._known: dict[Any, _Pattern] = {}
@@ -79,12 +133,14 @@ class Calls(TorchFunctionMode):
 
     def kernel(self, kernel: Kernel) -> Kernel:
         """The kernel as the traced function must call it."""
+        from torch.overrides import _pop_mode_temporarily as without_this_mode
+
         call = kernel.call
 
         def traced(*args: Any, **kwargs: Any) -> Any:
             if not self._tracing:
                 return call(*args, **kwargs)
-            with _pop_mode_temporarily():
+            with without_this_mode():
                 return self._call(call, args, kwargs)
 
         return replace(kernel, call=traced)
@@ -101,8 +157,6 @@ class Calls(TorchFunctionMode):
             log.debug("a region is traced as a whole: %s", e)
             graph = self._whole(run, fakes)
         graph.graph.eliminate_dead_code()
-        write_rows_of_copies(graph)
-        copy_what_is_moved(graph)
         graph.meta[FUNCTIONAL] = True
         return graph
 
@@ -146,13 +200,13 @@ class Calls(TorchFunctionMode):
         kwargs = kwargs or {}
         with self._mode:
             found = func(*args, **kwargs)
-        if not any(isinstance(x, torch.Tensor) for x in pytree.tree_leaves(found)):  # a shape, a type
+        if not any(isinstance(x, torch.Tensor) for x in self._tree.tree_leaves(found)):  # a shape, a type
             return found
         return self._call(func, args, kwargs)
 
     def _call(self, func: Any, args: Any, kwargs: Any) -> Any:
         with torch._C.DisableTorchFunction():  # by which torch follows each look at a tensor while it traces
-            leaves, spec = pytree.tree_flatten((args, kwargs))
+            leaves, spec = self._tree.tree_flatten((args, kwargs))
             key: Any = (func, spec, *map(_form, leaves))
             try:
                 pattern = self._known.get(key)
@@ -192,11 +246,11 @@ class Calls(TorchFunctionMode):
                 shown = [to_fun(x) for x in tensors]
                 given = [_holder(x, y) if isinstance(x, Variable) else y for x, y in zip(inputs, shown, strict=True)]
                 rest = iter(given)
-                args, kwargs = pytree.tree_unflatten(
+                args, kwargs = self._tree.tree_unflatten(
                     [next(rest) if isinstance(x, (torch.Tensor, Variable)) else x for x in leaves], spec
                 )
                 with self._around():
-                    found, found_spec = pytree.tree_flatten(func(*args, **kwargs))
+                    found, found_spec = self._tree.tree_flatten(func(*args, **kwargs))
                 if any(isinstance(x, Variable) and x.value is not y for x, y in zip(given, shown, strict=True)):
                     raise _Unusual("a variable gets another buffer")
                 results: list[Any] = []
@@ -244,7 +298,7 @@ class Calls(TorchFunctionMode):
                 results.append(self._result(x, new, pattern, tensors))
             else:
                 results.append(x)
-        return pytree.tree_unflatten(results, pattern.spec)
+        return self._tree.tree_unflatten(results, pattern.spec)
 
     def _again(self, node: Any, argument: Callable[[Any], Any]) -> Any:
         """The node once more.  It gets a name of its own: for that of the other one torch would try all numbers in turn."""
@@ -304,7 +358,7 @@ class Calls(TorchFunctionMode):
             with self._mode:
                 return node.target(*args, **kwargs)
         value = node.meta["val"]
-        return self._like(value) if isinstance(value, torch.Tensor) else pytree.tree_map(self._like, value)
+        return self._like(value) if isinstance(value, torch.Tensor) else self._tree.tree_map(self._like, value)
 
     def _like(self, fake: Any) -> Any:
         """Another fake tensor of the same form; anything else as it is."""

@@ -11,9 +11,9 @@ from torch._inductor.runtime.triton_heuristics import StaticTritonCompileResult,
 from torch._inductor.utils import align_inputs_from_check_idxs
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from headrace.runtime.compiler import cubin, loose_code
 from headrace.runtime.compiler.compile import OPTIONS
-from headrace.runtime.compiler.cubin import NeedsCompiler
+from headrace.runtime.compiler.torch_door import generated_module, launching
+from headrace.runtime.compiler.torch_door.launching import NeedsCompiler
 
 MODULE = """
 import torch
@@ -59,11 +59,11 @@ def launcher(monkeypatch):
     monkeypatch.setattr(torch._C, "_StaticCudaLauncher", StandIn, raising=False)
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 5, raising=False)
     monkeypatch.setattr(torch.cuda, "device", lambda index: torch.no_grad())
-    monkeypatch.setattr(cubin, "_enter_context", lambda: None)
-    cubin._load.cache_clear()
+    monkeypatch.setattr(launching, "_enter_context", lambda: None)
+    launching._load.cache_clear()
     StandIn.launched = []
     yield
-    cubin._load.cache_clear()
+    launching._load.cache_clear()
 
 
 class CachingAutotuner:
@@ -115,11 +115,11 @@ def module(tmp_path, grids):
 
 def test_a_module_with_kernels_for_a_gpu_runs_without_its_compiler(module):
     code = module["Runner"]([]).call
-    parts = json.loads(json.dumps(loose_code.take(code)))  # it travels as JSON
+    parts = json.loads(json.dumps(generated_module.take(code)))  # it travels as JSON
     assert "_inductor" not in parts["text"]
     assert parts["files"] == [parts["cubins"]["triton_poi_fused_add_0"]["path"]]
     a, b = torch.rand(4, 4), torch.rand(4, 4)
-    (total,) = loose_code.put(parts)([a, b])
+    (total,) = generated_module.put(parts)([a, b])
     torch.testing.assert_close(total, a @ b + b)
     # Two blocks of eight; two arguments for scratch memory, which newer kernels take.
     assert StandIn.launched == [(2, 1, 1, 4, 32, "OOiOO", 5)]
@@ -129,28 +129,28 @@ def test_the_function_around_the_method_is_left_out(module):
     """Torch wraps code for a GPU in a function that copies inputs which are not aligned."""
     code = module["Runner"]([]).call
     wrapped = align_inputs_from_check_idxs(code, [0], set())
-    assert loose_code.take(wrapped)["text"] == loose_code.take(code)["text"]
+    assert generated_module.take(wrapped)["text"] == generated_module.take(code)["text"]
 
 
 def test_a_kernel_that_was_not_tuned_stays_with_its_compiler(module):
     kernel = module["triton_poi_fused_add_0"]
     kernel.launchers *= 2
     with pytest.raises(NeedsCompiler, match="triton_poi_fused_add_0 has 2 variants left to choose from"):
-        cubin.take(kernel)
+        launching.take(kernel)
 
 
 def test_a_kernel_that_torch_cannot_launch_stays_with_its_compiler(module):
     kernel = module["triton_poi_fused_add_0"]
     kernel.compile_results = kernel.compile_results[1:]
     with pytest.raises(NeedsCompiler, match="none of those that torch compiled: .*'XBLOCK': 8"):
-        cubin.take(kernel)
+        launching.take(kernel)
 
 
 def test_the_variant_that_was_chosen_may_be_described_by_a_copy(module):
     kernel = module["triton_poi_fused_add_0"]
-    expected = cubin.take(kernel)
+    expected = launching.take(kernel)
     kernel.launchers[0].config = copy.deepcopy(kernel.launchers[0].config)
-    assert cubin.take(kernel) == expected
+    assert launching.take(kernel) == expected
 
 
 class TritonsKernel:
@@ -184,15 +184,15 @@ def in_tritons_form(kernel, **metadata):
 
 def test_a_kernel_in_tritons_form_is_launched_by_torch_too(module, monkeypatch, tmp_path):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    expected = cubin.take(module["triton_poi_fused_add_0"])
+    expected = launching.take(module["triton_poi_fused_add_0"])
     in_tritons_form(module["triton_poi_fused_add_0"])
-    parts = json.loads(json.dumps(loose_code.take(module["Runner"]([]).call)))
+    parts = json.loads(json.dumps(generated_module.take(module["Runner"]([]).call)))
     taken = parts["cubins"]["triton_poi_fused_add_0"]
     (path,) = parts["files"]
     assert path == taken["path"] and path.startswith(str(tmp_path)) and taken == {**expected, "path": path}
     assert [f.name for f in Path(path).parent.iterdir()] == ["kernel.cubin"]  # nothing unfinished beside it
     a, b = torch.rand(4, 4), torch.rand(4, 4)
-    torch.testing.assert_close(loose_code.put(parts)([a, b])[0], a @ b + b)
+    torch.testing.assert_close(generated_module.put(parts)([a, b])[0], a @ b + b)
 
 
 @pytest.mark.parametrize(
@@ -210,14 +210,14 @@ def test_a_kernel_in_tritons_form_that_torch_cannot_launch_is_refused(module, mo
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     in_tritons_form(module["triton_poi_fused_add_0"], **metadata)
     with pytest.raises(NeedsCompiler, match=reason):
-        cubin.take(module["triton_poi_fused_add_0"])
+        launching.take(module["triton_poi_fused_add_0"])
 
 
 def test_a_kernel_without_machine_code_is_refused(module):
     in_tritons_form(module["triton_poi_fused_add_0"])
     del module["triton_poi_fused_add_0"].compile_results[0].kernel.asm["cubin"]
     with pytest.raises(NeedsCompiler, match="Triton made no machine code of triton_poi_fused_add_0, only ptx"):
-        cubin.take(module["triton_poi_fused_add_0"])
+        launching.take(module["triton_poi_fused_add_0"])
 
 
 def test_kernels_have_short_names(monkeypatch):
@@ -234,21 +234,21 @@ def test_arguments_that_do_not_fit_are_refused(module):
     kernel = module["triton_poi_fused_add_0"]
     kernel.compile_results[0].kernel.arg_tys = "OOii"
     with pytest.raises(NeedsCompiler, match="takes 6 arguments, not 5"):
-        cubin.take(kernel)
+        launching.take(kernel)
 
 
 def test_a_torch_without_a_launcher_needs_the_compiler(module, monkeypatch):
-    parts = loose_code.take(module["Runner"]([]).call)
+    parts = generated_module.take(module["Runner"]([]).call)
     monkeypatch.delattr(torch._C, "_StaticCudaLauncher")
     with pytest.raises(NeedsCompiler, match="this torch has no launcher of its own"):
-        loose_code.put(parts)
+        generated_module.put(parts)
 
 
 def test_inputs_that_lie_awry_are_copied_and_written_back():
     seen = []
 
     def code(inputs):
-        seen.append([t.data_ptr() % cubin.ALIGNMENT for t in inputs])
+        seen.append([t.data_ptr() % launching.ALIGNMENT for t in inputs])
         x, v = inputs
         inputs.clear()
         v += x
@@ -256,6 +256,6 @@ def test_inputs_that_lie_awry_are_copied_and_written_back():
 
     memory = torch.zeros(32)
     x, v = torch.ones(3, 2), memory[1:7].view(2, 3).t()  # four bytes behind where an allocation begins
-    (twice,) = cubin.aligned(code)([x, v])
+    (twice,) = launching.aligned(code)([x, v])
     assert seen == [[0, 0]] and v.tolist() == [[1.0, 1.0]] * 3 and twice.tolist() == [[2.0, 2.0]] * 3
     assert memory[7:].abs().sum() == 0

@@ -9,7 +9,7 @@ from headrace.core.dtypes import float32
 from headrace.core.registry import Kernel
 from headrace.resources.state.variable import Variable
 from headrace.runtime.compiler import trace
-from headrace.runtime.compiler.trace import Calls
+from headrace.runtime.compiler.torch_door.tracing import Calls
 
 CPU = torch.device("cpu")
 

@@ -23,9 +23,9 @@ from typing import Any
 import torch
 
 from headrace.resources.calling.torch_op import define
-from headrace.runtime.compiler import cubin
-from headrace.runtime.compiler.cubin import NeedsCompiler
 from headrace.runtime.compiler.own_folder import name_of_own
+from headrace.runtime.compiler.torch_door import launching
+from headrace.runtime.compiler.torch_door.launching import NeedsCompiler
 
 Code = Callable[[list[Any]], Any]
 _RUNNER = "Runner"  # the class whose method ``call`` is the compiled function
@@ -43,7 +43,7 @@ def take(code: Code) -> dict[str, Any]:
     written = _written(tree)
     used = _names(written) & module.keys()
     kernels, libraries = _kernels(module, used), _from_catalogue(module, written)
-    cubins = {name: cubin.take(module[name]) for name in sorted(used) if cubin.is_kernel(module[name])}
+    cubins = {name: launching.take(module[name]) for name in sorted(used) if launching.is_kernel(module[name])}
     own = {n.name for n in written.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
     header = _header(tree, used - kernels.keys() - cubins.keys() - own - {_CATALOGUE})
     text = "\n".join(ast.unparse(n) for n in [*header, written])
@@ -71,11 +71,11 @@ def put(parts: dict[str, Any]) -> Code:
     namespace: dict[str, Any] = {
         name: getattr(_library(path), kernel) for name, (path, kernel) in parts["kernels"].items()
     }
-    namespace |= {name: cubin.put(kernel) for name, kernel in parts["cubins"].items()}
+    namespace |= {name: launching.put(kernel) for name, kernel in parts["cubins"].items()}
     namespace[_CATALOGUE] = SimpleNamespace(**{name: getattr(torch, name) for name in parts["torch"]})
     exec(compile(parts["text"], parts["path"], "exec"), namespace)
     code: Code = namespace[_RUNNER]([]).call
-    return cubin.aligned(code) if parts["cubins"] else code
+    return launching.aligned(code) if parts["cubins"] else code
 
 
 def _written(tree: ast.Module) -> ast.Module:
