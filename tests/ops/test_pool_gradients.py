@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import headrace as tf
+from headrace.ops.internal import opaque
 
 
 def _program(padding: str, stride: int = 2, layout: str = "NHWC"):
@@ -45,3 +49,26 @@ def test_compiled() -> None:
             results.append(sess.run([y, grad], feed))
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("device", "found"),
+    [
+        ("cpu", ["headrace.max_pool2d", "headrace.max_pool2d_backward"]),
+        ("cuda", ["aten.max_pool2d_with_indices", "headrace.keep", "aten.max_pool2d_with_indices_backward"]),
+        ("meta", ["aten.max_pool2d_with_indices", "aten.max_pool2d_with_indices_backward"]),
+    ],
+)
+def test_what_a_compiler_sees(device: str, found: list[str]) -> None:
+    """On a GPU the positions are stored in between; on the CPU the pool is a library call."""
+
+    def both(x, grad):  # type: ignore[no-untyped-def]
+        y, indices = opaque.max_pool2d(x, (3, 3), (2, 2), (1, 1), True)
+        return y, opaque.max_pool2d_backward(grad, x, (3, 3), (2, 2), (1, 1), True, indices)
+
+    with FakeTensorMode():
+        x, grad = torch.empty(2, 3, 9, 10, device=device), torch.empty(2, 3, 5, 6, device=device)
+    nodes = make_fx(both, tracing_mode="fake")(x, grad).graph.nodes
+    assert [
+        str(n.target).removesuffix(".default") for n in nodes if "pool" in str(n.target) or "keep" in str(n.target)
+    ] == found
