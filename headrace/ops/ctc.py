@@ -110,17 +110,12 @@ def _(inputs, labels_indices, labels_values, sequence_length, collapse, merge, i
 
 
 def _standard_loss(logits, labels, lengths, counts):
-    """The loss and its gradient.
-
-    The gradient of the scores is the gradient of the logits too: it sums to zero over the classes of a step.
-    """
-    scores, blank = torch.log_softmax(logits, 2), logits.shape[2] - 1
-    losses, alpha = torch._ctc_loss(scores, labels, lengths, counts, blank)
-    ones = torch.ones_like(losses)
-    return losses, _loss_backward(ones, scores, labels, lengths, counts, losses, alpha, blank)
-
-
-_loss_backward = torch.ops.aten._ctc_loss_backward.default
+    """The loss and its gradient."""
+    with autograd(), torch.enable_grad():
+        logits = logits.detach().requires_grad_()
+        scores = torch.log_softmax(logits, 2)
+        losses = torch.ctc_loss(scores, labels, lengths, counts, logits.shape[2] - 1, 0)
+        return losses.detach(), torch.autograd.grad(losses.sum(), logits)[0]
 
 
 def _unmerged_loss(logits, targets, lengths):

@@ -14,7 +14,6 @@ from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops.shared.window import CHANNELS_LAST, channel, check_choice, from_torch, to_torch
 
-_native_batch_norm_legit_functional = torch.ops.aten._native_batch_norm_legit_functional.default
 native_batch_norm_backward = torch.ops.aten.native_batch_norm_backward.default
 HALF_OR_FLOAT = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
 
@@ -62,8 +61,9 @@ def normalize(x, scale, offset, mean, variance, epsilon, factor, data_format, is
         return from_torch(y, data_format), mean.clone(), variance.clone(), mean.clone(), variance.clone()
     if mean.shape[0] != scale.shape[0] or factor == 1.0:  # an empty mean stands for "none so far"
         mean, variance = torch.zeros_like(scale), torch.zeros_like(scale)
-    y, batch_mean, inverse, new_mean, new_variance = _native_batch_norm_legit_functional(
-        channels_first, scale, offset, mean, variance, True, factor, epsilon
+    new_mean, new_variance = mean.clone(), variance.clone()
+    y, batch_mean, inverse = torch.native_batch_norm(
+        channels_first, scale, offset, new_mean, new_variance, True, factor, epsilon
     )
     if x.numel() == scale.shape[0]:  # one value for each channel: the unbiased variance, 0 / 0, counts as zero
         new_variance = torch.zeros_like(scale)

@@ -102,6 +102,24 @@ def test_gamma_and_poisson_moments() -> None:
     np.testing.assert_allclose(y.var(0), [0.5, 30.0], rtol=0.05)
 
 
+@pytest.mark.parametrize(
+    ("alpha", "sample", "slope"),  # of numbers with 40 digits
+    [
+        (5.0, 3e-65, 9.016532185462599e-64),
+        (10.0, 6e-33, 4.5927180713185307e-32),
+        (100.0, 1e-3, 1.1518031269653263e-4),
+        (0.1, 501.0, 16.61256582248864),
+        (2.0, 600.0, 5.985771668814713),
+        (5.0, 1e4, 7.707405387343449),
+        (3.0, 0.0, 0.0),
+    ],
+)
+def test_gamma_changes_with_its_shape_in_the_tails(alpha: float, sample: float, slope: float) -> None:
+    with tf.Session() as session:
+        found = session.run(tf.raw_ops.RandomGammaGrad(np.float64(alpha), np.float64(sample)))
+    np.testing.assert_allclose(found, slope, rtol=1e-3)
+
+
 def test_gamma_is_differentiable() -> None:
     alpha = tf.constant(3.0)
     sample = tf.random_gamma([N], alpha, seed=1)

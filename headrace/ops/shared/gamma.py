@@ -36,10 +36,16 @@ def _differences(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 def sample_slope(alpha: torch.Tensor, sample: torch.Tensor) -> torch.Tensor:
-    """d sample / d alpha at a fixed quantile; torch's approximation where the density vanishes."""
+    """d sample / d alpha at a fixed quantile; what it comes close to in the tails where the density vanishes."""
     a, x = torch.broadcast_tensors(alpha.double(), sample.double())
     density = torch.exp((a - 1) * torch.log(x) - x - torch.lgamma(a))
-    rough = torch._standard_gamma_grad(a.contiguous(), x.contiguous())
     usable = (density > 1e-200) & (x > 0)
     exact = -gamma_slope(a, x) / torch.where(usable, density, torch.ones_like(density))
-    return torch.where(usable & exact.isfinite(), exact, rough).to(alpha.dtype)
+    return torch.where(usable & exact.isfinite(), exact, _tail_slope(a, x)).to(alpha.dtype)
+
+
+def _tail_slope(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """The same from the first terms: log P is near a log x - x - lgamma(a + 1), log Q near (a - 1) log x - x - lgamma(a)."""
+    low = (x * torch.digamma(a + 1) - torch.xlogy(x, x)) / (a - x)
+    high = (torch.log(x) - torch.digamma(a)) * x / (x - a + 1)
+    return torch.where(x < a, low, high)
