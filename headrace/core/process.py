@@ -47,6 +47,7 @@ TURN: Final = 2e-4
 # cuDNN puts its likely algorithms first.  On an H200 trying three of them instead of torch's ten took a first step of AlexNet
 # from 1.64 to 0.89 s and one of VGG from 4.69 to 1.17 s, and later steps were as fast.
 TRIALS: Final = 3
+COMPILER_LOGGERS: Final = ("torch._inductor.scheduler", "torch._inductor.standalone_compile")
 
 
 @cache
@@ -155,8 +156,9 @@ def quieten_compiler() -> None:
         return
     warnings.filterwarnings("ignore", message=r"\s*Online softmax is disabled", category=UserWarning)
     warnings.filterwarnings("ignore", message=r"Torchinductor does not support code generation for complex operators")
-    logging.getLogger("torch._inductor.scheduler").addFilter(lambda r: "Error in codegen for" not in str(r.msg))
-    logging.getLogger("torch._inductor.standalone_compile").setLevel(logging.ERROR)
+    scheduler, compiling = map(logging.getLogger, COMPILER_LOGGERS)
+    scheduler.addFilter(lambda r: "Error in codegen for" not in str(r.msg))
+    compiling.setLevel(logging.ERROR)
 
 
 def set_cache_folder(folder: str) -> None:

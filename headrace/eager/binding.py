@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,12 @@ from headrace.graph.constant import make_array
 from headrace.graph.convert import to_tensor
 from headrace.graph.infer import group_inputs
 from headrace.resources.calling.invoke import CPU, bind_attrs, extras, find_kernel, flat_outputs
+from headrace.resources.calling.torch_names import storage_uses
 from headrace.resources.calling.value import from_numpy
 
 VALUE, HOST, READ, REF = range(4)  # how a kernel receives an input
 LIMIT = 1024  # bindings kept for one op type: attributes such as seeds may take any number of values
 _Tensor, _references = torch.Tensor, sys.getrefcount
-storage_uses: Callable[[int], int] = torch._C._storage_Use_Count  # type: ignore[attr-defined]
 
 
 class HostTensor(Immediate):
@@ -214,11 +214,7 @@ def unshare(state: Any) -> None:
         # Three references to the buffer are expected: the variable's, ours and that of the call below.  Of the storage: the
         # buffer's, ours, and perhaps the array's.  A view that a function returned of the array refers to the array.
         viewed = state.viewed
-        if (
-            _references(buffer) > 3
-            or storage_uses(buffer.untyped_storage()._cdata) > 2 + viewed
-            or (viewed and _references(state.array) > 2)
-        ):
+        if _references(buffer) > 3 or storage_uses(buffer) > 2 + viewed or (viewed and _references(state.array) > 2):
             state.hold(buffer.clone())
     elif isinstance(buffer, np.ndarray):
         state.hold(buffer.copy())

@@ -18,6 +18,7 @@ from headrace.graph import raw_ops
 from headrace.ops.shared.bounds import check_bounds, check_order
 from headrace.ops.shared.gamma import sample_slope
 from headrace.ops.shared.whole import whole_of
+from headrace.resources.calling.torch_names import standard_gamma
 
 _SQRT_2 = math.sqrt(2.0)
 _WITHIN_2_SIGMA = 0.9544996  # just inside erf(2 / sqrt(2)), so that rounding never reaches the bound
@@ -248,7 +249,7 @@ def _(node, grad):
 def _(shape, alpha, seed, seed2, *, state):
     wide = alpha.float() if alpha.dtype is torch.float16 else alpha
     smallest = torch.finfo(alpha.dtype).tiny
-    drawn = torch._standard_gamma(wide.expand(*shape, *alpha.shape), generator=state)
+    drawn = standard_gamma(wide.expand(*shape, *alpha.shape), generator=state)
     return drawn.to(alpha.dtype).clamp_(min=smallest)
 
 

@@ -10,9 +10,7 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import broadcast
-
-_log_softmax_backward_data = torch.ops.aten._log_softmax_backward_data.default
-_softmax_backward_data = torch.ops.aten._softmax_backward_data.default
+from headrace.resources.calling.torch_names import log_softmax_backward, softmax_backward
 
 softmax = op("Softmax(logits: T[1+]) -> (softmax: T)", T=FLOATING)
 softmax.shape(lambda logits: logits.with_rank_at_least(1))
@@ -25,7 +23,7 @@ softmax_grad.shape(lambda gradients, softmax: gradients.merge_with(softmax))
 
 @softmax_grad.kernel
 def _(gradients, softmax):
-    return _softmax_backward_data(gradients, softmax, -1, softmax.dtype)
+    return softmax_backward(gradients, softmax, -1, softmax.dtype)
 
 
 log_softmax = op("LogSoftmax(logits: T[1+]) -> (logsoftmax: T)", T=FLOATING, lenient=True)
@@ -39,7 +37,7 @@ log_softmax_grad.shape(lambda gradients, logsoftmax: gradients.merge_with(logsof
 
 @log_softmax_grad.kernel
 def _(gradients, logsoftmax):
-    return _log_softmax_backward_data(gradients, logsoftmax, -1, logsoftmax.dtype)
+    return log_softmax_backward(gradients, logsoftmax, -1, logsoftmax.dtype)
 
 
 # ---- cross entropy with a distribution over the classes

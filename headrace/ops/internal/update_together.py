@@ -2,7 +2,7 @@
 
 Each op takes lists where the single update takes one variable, slot or gradient.  The numbers are the same up to rounding:
 torch's formulas are TF1's once bias corrections are folded into the rate.  What those kernels cannot take (a traced
-tensor, a layout that differs between a variable and its slot) is updated by the rule of the single op.
+tensor, a layout that differs between a variable and its slot, a torch without them) is updated by the rule of the single op.
 
 An exception carries ``member``, the position of the variable it is about.
 """
@@ -10,15 +10,14 @@ An exception carries ``member``, the position of the variable it is about.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 
 from headrace.core.dtypes import float32, float64
 from headrace.core.registry import op
+from headrace.resources.calling import torch_names
 from headrace.resources.state.variable import locked
 
-_rules: dict[str, Any] = {}  # the rules of the single updates, by name, from the family that declares them
 _LATE = torch.tensor(1e30)  # a step at which torch's bias corrections are one
 
 
@@ -57,13 +56,7 @@ def _together(text, rule, fused):
         for i, (buffer, grad) in enumerate(zip(columns[0], columns[-1], strict=True)):
             if buffer.shape != grad.shape:
                 raise _about(different_shapes(buffer, grad), i)
-        rest = range(len(columns[0]))
-        if on_host(columns[0][0]):
-            rest = _arrange(columns)
-            if len(rest) < len(columns[0]):
-                usable = columns if not rest else [[c for i, c in enumerate(col) if i not in rest] for col in columns]
-                fused(usable, scalars, attributes)
-        for i in rest:
+        for i in _fused(fused, columns, scalars, attributes):
             one = iter(c[i] for c in columns)
             other = iter(scalars)
             rule(*[next(one) if p in lists else next(other) for p in range(lock)], *attributes)
@@ -84,6 +77,18 @@ def _about(error, member):
     return error
 
 
+def _fused(fused, columns, scalars, attributes):
+    """Updates what torch's kernels can take; returns the positions of the others."""
+    everything = range(len(columns[0]))
+    if not on_host(columns[0][0]):
+        return everything
+    rest = _arrange(columns)
+    if len(rest) == len(everything):
+        return everything
+    usable = columns if not rest else [[c for i, c in enumerate(column) if i not in rest] for column in columns]
+    return rest if fused(usable, scalars, attributes) else everything
+
+
 def _arrange(columns):
     """Gives gradients the layout of their variables; returns the positions whose slots have another one.
 
@@ -100,56 +105,59 @@ def _arrange(columns):
     return rest
 
 
-# ---- the rules
+# ---- the rules: each says whether torch's kernel could do it
 
 
 def _gradient_descent(lists, scalars, attributes):
-    variables, grads = lists
-    torch._fused_sgd_(
-        variables, grads, [], weight_decay=0.0, momentum=0.0, lr=scalars[0].item(), dampening=0.0, nesterov=False,
-        maximize=False, is_first_step=False,
-    )  # fmt: skip
+    return _descend(*lists, [], scalars[0], 0.0, False)
 
 
 def _momentum(lists, scalars, attributes):
     variables, slots, grads = lists
-    lr, momentum = scalars
-    kept = momentum.item()
-    if kept == 0:  # torch takes no slots then
-        for variable, slot, grad in zip(*lists, strict=True):
-            _rules["momentum"](variable, slot, lr, grad, momentum, attributes[0])
-        return
-    torch._fused_sgd_(
-        variables, grads, slots, weight_decay=0.0, momentum=kept, lr=lr.item(), dampening=0.0,
-        nesterov=attributes[0], maximize=False, is_first_step=False,
+    kept = scalars[1].item()
+    return kept != 0 and _descend(
+        variables, grads, slots, scalars[0], kept, attributes[0]
+    )  # of 0, torch takes no slots
+
+
+def _descend(variables, grads, slots, lr, momentum, nesterov):
+    if torch_names.fused_sgd is None:
+        return False
+    torch_names.fused_sgd(
+        variables, grads, slots, weight_decay=0.0, momentum=momentum, lr=lr.item(), dampening=0.0, nesterov=nesterov,
+        maximize=False, is_first_step=False,
     )  # fmt: skip
+    return True
 
 
 def _adam(lists, scalars, attributes):
     variables, m, v, grads = lists
     beta1_power, beta2_power, lr, beta1, beta2, epsilon = [s.item() for s in scalars]
-    if beta1 >= 1 or beta2 >= 1:  # torch's corrections would not be one
-        for variable, one, two, grad in zip(*lists, strict=True):
-            _rules["adam"](variable, one, two, *scalars, grad, False)
-        return
+    if (
+        torch_names.fused_adam is None or max(beta1, beta2, beta1_power, beta2_power) >= 1
+    ):  # the rate would be no number
+        return False
     rate = lr * math.sqrt(1 - beta2_power) / (1 - beta1_power)
-    torch._fused_adam_(
+    torch_names.fused_adam(
         variables, grads, m, v, [], [_LATE] * len(variables), lr=rate, beta1=beta1, beta2=beta2, weight_decay=0.0,
         eps=epsilon, amsgrad=False, maximize=False,
     )  # fmt: skip
+    return True
 
 
 def _adagrad(lists, scalars, attributes):
     variables, sums, grads = lists
-    torch._fused_adagrad_(
+    if torch_names.fused_adagrad is None:
+        return False
+    torch_names.fused_adagrad(
         variables, grads, sums, [_LATE] * len(variables), lr=scalars[0].item(), lr_decay=0.0, weight_decay=0.0, eps=0.0,
         maximize=False,
     )  # fmt: skip
+    return True
 
 
 def declare(rules):
     """Declares the ops, given the rules of the single updates by name."""
-    _rules.update(rules)
     _together(
         "_ApplyGradientDescentTogether(var: ref N*T, alpha: T, delta: N*T; use_locking: bool = False) -> ()",
         rules["gradient_descent"], _gradient_descent,

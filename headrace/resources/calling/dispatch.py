@@ -8,30 +8,27 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import torch
+from headrace.resources.calling.torch_names import DISPATCH
 
-below_autograd = torch._C._AutoDispatchBelowAutograd  # type: ignore[attr-defined]
-
-_AUTOGRAD = torch._C.DispatchKey.AutogradOther  # excluded with those of the devices
-_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded
-_excludes = torch._C._dispatch_tls_local_exclude_set
-_includes = torch._C._dispatch_tls_local_include_set  # type: ignore[attr-defined]
-
-_before = _excludes()
-with below_autograd():
-    _KEYS = _excludes() - _before
+below_autograd: Any = nullcontext  # where torch lacks one of the names, its autograd is always there
+_KEYS: Any = None
+if None not in DISPATCH:
+    below_autograd, _AUTOGRAD, _excluded, _excludes, _includes, _force = DISPATCH
+    _before = _excludes()
+    with below_autograd():
+        _KEYS = _excludes() - _before  # _AUTOGRAD, and those of the devices
 
 
 @contextmanager
 def autograd() -> Iterator[None]:
     """Torch's autograd is there, wherever this is called from."""
-    if not _excluded(_AUTOGRAD):
+    if _KEYS is None or not _excluded(_AUTOGRAD):
         yield
         return
-    with torch._C._ForceDispatchKeyGuard(_includes(), _excludes() - _KEYS):
+    with _force(_includes(), _excludes() - _KEYS):
         yield
 
 
