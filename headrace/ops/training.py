@@ -7,8 +7,6 @@ a number is cheaper than an op, are their values taken out.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
 from torch.nn.functional import softshrink
@@ -16,20 +14,10 @@ from torch.nn.functional import softshrink
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING
 from headrace.ops.declare.update import SMALL, dense, sparse
 from headrace.ops.internal import update_together
-from headrace.ops.internal.update_together import different_shapes, on_host
+from headrace.ops.internal.update_together import alone, different_shapes, on_host
 
-_FUSED = (torch.float32, torch.float64)
-_ONE = torch.tensor(1.0)  # steps done: the rates undo the correction that torch's rules make for them
+_ONE = torch.tensor(1.0)
 _ZERO = torch.tensor(0.0)
-
-
-def _fuses(grad, *buffers):
-    """Whether torch's own rules can be used.  They make one pass over all buffers, on the host, if all have one layout."""
-    first = buffers[0]
-    if not on_host(first) or first.dtype not in _FUSED or type(grad) is not torch.Tensor:
-        return False
-    layout = grad.stride()  # torch's kernels walk through memory and trust that it means the same everywhere
-    return all(buffer.stride() == layout for buffer in buffers)
 
 
 def _rest(x, buffer):
@@ -98,12 +86,6 @@ sparse(
 
 
 def momentum(var, accum, lr, grad, momentum, use_nesterov):
-    if _fuses(grad, var, accum) and (share := momentum.item()):
-        torch._fused_sgd_(
-            [var], [grad], [accum], weight_decay=0.0, momentum=share, lr=lr.item(), dampening=0.0, nesterov=use_nesterov,
-            maximize=False, is_first_step=False,
-        )  # fmt: skip
-        return
     accum.mul_(momentum).add_(grad)
     if use_nesterov:
         grad = torch.addcmul(grad, accum, momentum)
@@ -121,12 +103,12 @@ def _momentum_array(var, accum, lr, grad, momentum, use_nesterov):
 dense(
     "ApplyMomentum(var: ref T, accum: ref T, lr: T, grad: T, momentum: T; use_locking: bool = False, "
     "use_nesterov: bool = False) -> (out: ref T)",
-    momentum, FLOAT_OR_COMPLEX, _momentum_array,
+    alone("momentum", momentum), FLOAT_OR_COMPLEX, _momentum_array,
 )  # fmt: skip
 sparse(
     "SparseApplyMomentum(var: ref T, accum: ref T, lr: T, grad: T, indices: Tindices, momentum: T; "
     "use_locking: bool = False, use_nesterov: bool = False) -> (out: ref T)",
-    momentum, FLOAT_OR_COMPLEX,
+    alone("momentum", momentum), FLOAT_OR_COMPLEX,
 )  # fmt: skip
 
 
@@ -156,34 +138,16 @@ sparse(
 
 
 def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov):
-    if (
-        not use_nesterov
-        and _fuses(grad, var, m, v)
-        and 0 <= (second := beta2.item()) < 1
-        and (first := beta1.item()) < 1
-    ):
-        alpha = lr.item() * math.sqrt(1 - beta2_power.item()) / (1 - beta1_power.item())
-        root = math.sqrt(1 - second)
-        torch._fused_adam_(
-            [var], [grad], [m], [v], [], [_ONE], lr=alpha * (1 - first) / root, beta1=first, beta2=second,
-            weight_decay=0.0, eps=epsilon.item() / root, amsgrad=False, maximize=False,
-        )  # fmt: skip
-        return
     fresh = _rest(beta1, m)
     m.lerp_(grad, fresh)
+    v.lerp_(grad * grad, _rest(beta2, v))
     step = torch.addcmul(grad * fresh, m, beta1) if use_nesterov else m
-    if on_host(v):
-        v.mul_(beta2).addcmul_(grad, grad, value=1 - beta2.item())
-        alpha = lr.item() * math.sqrt(1 - beta2_power.item()) / (1 - beta1_power.item())
-        var.addcdiv_(step, v.sqrt().add_(epsilon), value=-alpha)
-    else:
-        v.lerp_(grad * grad, 1 - beta2)
-        alpha = torch.sqrt(1 - beta2_power).mul_(lr).div_(1 - beta1_power)
-        var.addcdiv_(step * alpha, v.sqrt().add_(epsilon), value=-1)
+    alpha = torch.sqrt(1 - beta2_power).mul_(lr).div_(1 - beta1_power)
+    var.addcdiv_(step * alpha, v.sqrt().add_(epsilon), value=-1)
 
 
 def _adam_array(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov):
-    alpha = float(lr) * math.sqrt(1 - float(beta2_power)) / (1 - float(beta1_power))
+    alpha = lr * np.sqrt(1 - beta2_power) / (1 - beta1_power)
     fresh = 1 - float(beta1)
     m += (grad - m) * fresh
     v += (grad * grad - v) * (1 - float(beta2))
@@ -194,7 +158,7 @@ def _adam_array(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, 
 dense(
     "ApplyAdam(var: ref T, m: ref T, v: ref T, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, epsilon: T, "
     "grad: T; use_locking: bool = False, use_nesterov: bool = False) -> (out: ref T)",
-    adam, FLOATING, _adam_array,
+    alone("adam", adam), FLOATING, _adam_array,
 )  # fmt: skip
 
 
@@ -233,11 +197,6 @@ dense(
 
 
 def adagrad(var, accum, lr, grad, update_slots):
-    if update_slots and _fuses(grad, var, accum):
-        torch._fused_adagrad_(
-            [var], [grad], [accum], [_ONE], lr=lr.item(), lr_decay=0.0, weight_decay=0.0, eps=0.0, maximize=False
-        )
-        return
     if update_slots:
         accum.addcmul_(grad, grad)
     var.addcmul_(accum.rsqrt(), grad * lr, value=-1)
@@ -246,12 +205,12 @@ def adagrad(var, accum, lr, grad, update_slots):
 dense(
     "ApplyAdagrad(var: ref T, accum: ref T, lr: T, grad: T; use_locking: bool = False, update_slots: bool = True) "
     "-> (out: ref T)",
-    adagrad, FLOAT_OR_COMPLEX,
+    alone("adagrad", adagrad), FLOAT_OR_COMPLEX,
 )  # fmt: skip
 sparse(
     "SparseApplyAdagrad(var: ref T, accum: ref T, lr: T, grad: T, indices: Tindices; use_locking: bool = False, "
     "update_slots: bool = True) -> (out: ref T)",
-    adagrad, FLOAT_OR_COMPLEX,
+    alone("adagrad", adagrad), FLOAT_OR_COMPLEX,
 )  # fmt: skip
 
 

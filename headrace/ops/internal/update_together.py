@@ -18,6 +18,7 @@ from headrace.core.registry import op
 from headrace.resources.calling import torch_names
 from headrace.resources.state.variable import locked
 
+_TYPES = (torch.float32, torch.float64)  # in half precision torch's kernels leave whole vectors unchanged (torch 2.13)
 _LATE = torch.tensor(1e30)  # a step at which torch's bias corrections are one
 
 
@@ -133,9 +134,9 @@ def _descend(variables, grads, slots, lr, momentum, nesterov):
 def _adam(lists, scalars, attributes):
     variables, m, v, grads = lists
     beta1_power, beta2_power, lr, beta1, beta2, epsilon = [s.item() for s in scalars]
-    if (
-        torch_names.fused_adam is None or max(beta1, beta2, beta1_power, beta2_power) >= 1
-    ):  # the rate would be no number
+    if attributes[0] or max(beta1, beta2, beta1_power, beta2_power) >= 1:  # nesterov, or a rate that is no number
+        return False
+    if torch_names.fused_adam is None:
         return False
     rate = lr * math.sqrt(1 - beta2_power) / (1 - beta1_power)
     torch_names.fused_adam(
@@ -147,13 +148,34 @@ def _adam(lists, scalars, attributes):
 
 def _adagrad(lists, scalars, attributes):
     variables, sums, grads = lists
-    if torch_names.fused_adagrad is None:
+    if torch_names.fused_adagrad is None or not attributes[0]:
         return False
     torch_names.fused_adagrad(
         variables, grads, sums, [_LATE] * len(variables), lr=scalars[0].item(), lr_decay=0.0, weight_decay=0.0, eps=0.0,
         maximize=False,
     )  # fmt: skip
     return True
+
+
+_ALONE = {  # where the lists are among the inputs, and how many inputs there are
+    "momentum": (_momentum, (0, 1, 3), 5),
+    "adam": (_adam, (0, 1, 2, 9), 10),
+    "adagrad": (_adagrad, (0, 1, 3), 4),
+}
+
+
+def alone(name, rule):
+    """The rule of a single update, for which a list of one is used where it can be: that goes through memory once."""
+    fused, lists, count = _ALONE[name]
+
+    def update(*args):
+        if on_host(args[0]) and args[0].dtype in _TYPES and type(args[lists[-1]]) is torch.Tensor:
+            scalars = [a for i, a in enumerate(args[:count]) if i not in lists]
+            if not _fused(fused, [[args[i]] for i in lists], scalars, args[count:]):
+                return
+        rule(*args)
+
+    return update
 
 
 def declare(rules):
