@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick check bench conformance clean
+.PHONY: help demo test quick check bench worth conformance clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -30,6 +30,9 @@ check: $(STAMP) ## lint, format, types, import rules
 
 bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
+
+worth: $(STAMP) ## what each optional pass and second implementation earns, beside its lines
+	$(BIN)/python -m benchmarks worth
 
 # HEADRACE_TF_PYTHON names an interpreter that has tensorflow; without it one is installed beside ours and kept.
 TF_VERSION := 2.21.0

@@ -66,20 +66,27 @@ def run(framework: str, name: str, steps: int, tf_python: str) -> tuple[float, s
     """How long the program took, and what it printed last; an error if it failed."""
     ours = framework != "tensorflow"
     command = [sys.executable, "-m", "headrace.tensorflow"] if ours else [tf_python]
+    found = timed(command, name, steps, HEADRACE_COMPILE=framework.partition("-")[2] or "auto")
+    return found["wall"], found["says"]
+
+
+def timed(command: list[str], name: str, steps: int, **variables: str) -> dict[str, Any]:
+    """Runs a program in a process of its own: ``wall`` and ``cpu`` seconds, and what it ``says`` last; an error if it fails."""
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as cache:
         environment = {
             **os.environ, "PYTHONPATH": f"{_harness.ROOT}{os.pathsep}{FOLDER}", "TF_CPP_MIN_LOG_LEVEL": "3",
-            "TORCHINDUCTOR_CACHE_DIR": cache, "HEADRACE_COMPILE": framework.partition("-")[2] or "auto",
+            "TORCHINDUCTOR_CACHE_DIR": cache, **variables,
         }  # fmt: skip
-        begin = time.perf_counter()
+        used, begin = os.times(), time.perf_counter()
         done = subprocess.run(
             [*command, str(FOLDER / f"{name}.py"), str(steps)],
             env=environment, capture_output=True, text=True, timeout=LIMIT_S,
         )  # fmt: skip
-        seconds = time.perf_counter() - begin
+        wall, after = time.perf_counter() - begin, os.times()
     if done.returncode:
-        raise RuntimeError(f"{name} failed under {framework}: {done.stderr[-2000:]}")
-    return seconds, done.stdout.strip().splitlines()[-1]
+        raise RuntimeError(f"{name} failed as {' '.join(command)}: {done.stderr[-2000:]}")
+    cpu = after.children_user + after.children_system - used.children_user - used.children_system
+    return {"wall": wall, "cpu": cpu, "says": done.stdout.strip().splitlines()[-1]}
 
 
 def rows(programs: dict[str, Any], frameworks: list[str]) -> list[list[str]]:
