@@ -70,6 +70,16 @@ def _update_arrays_out() -> None:
             op.kernels.on_arrays.clear()
 
 
+def _host_updates() -> list[Any]:
+    """The rules of updates that have another formula where numbers can be taken out of tensors."""
+    found = vars(importlib.import_module("headrace.ops.training")).values()
+    return [rule for rule in found if "on_host" in getattr(getattr(rule, "__code__", None), "co_names", ())]
+
+
+def _host_updates_out() -> None:
+    _replace("headrace.ops.training", "on_host", lambda buffer: False)
+
+
 def _expressions(kind: str) -> Form:
     """The expressions that generated code has in the place of a call: one line each."""
 
@@ -119,6 +129,7 @@ def forms() -> list[Form]:
     return [
         *map(_pass, passes),
         Form("array kernels of updates", lambda: _in_functions(_array_kernels(True)), _update_arrays_out),
+        Form("updates by numbers", lambda: _in_functions(_host_updates()), _host_updates_out, in_plans=False),
         _expressions("inline"),
         _expressions("on_numbers"),
         Form("plans for fed shapes", lambda: _in_files("runtime/planning/fed_shapes.py"), _fed_shapes_out),
