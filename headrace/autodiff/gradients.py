@@ -21,8 +21,9 @@ from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor
 from headrace.graph.graph import Graph
-from headrace.graph.handle import READS
+from headrace.graph.handle import READS, shape_for_gradient
 from headrace.graph.operation import Operation, Tensor
+from headrace.graph.raise_cond import ALWAYS
 from headrace.graph.raise_graph import raise_loops_behind
 from headrace.graph.structures import IndexedSlices
 
@@ -89,10 +90,10 @@ def gradients(
         y_tensors = [graph._own(y, "gradients") for y in y_tensors]
         reasons = raise_loops_behind(graph, y_tensors, [*x_tensors, *stop_set])
         beyond = _beyond(graph, x_tensors, every)
-        sweep = _Sweep(graph, [*every, *beyond.values()], stop_set, colocate_gradients_with_ops, gate_gradients, scope)
-        sweep.refused = reasons
+        found = [*every, *beyond.values()]
+        sweep = _Sweep(graph, found, stop_set, colocate_gradients_with_ops, gate_gradients, scope, refused=reasons)
         for i, (y, g) in enumerate(zip(y_tensors, grads_list, strict=True)):
-            sweep.add(y, _initial_gradient(y, g, i))
+            sweep.add(y, _initial_gradient(y, g, i, sweep.lives))
         sweep.run(y_tensors)
         results = [aggregate([sweep.of(t) for t in tensors]) for tensors in standing]
         if beyond:
@@ -204,7 +205,7 @@ def _check_ys(ys: Sequence[Tensor], grads: Sequence[Any]) -> None:
             raise TypeError(f"Gradients of complex tensors ({y.name}) must set grad_ys (y.dtype = {base.name})")
 
 
-def _initial_gradient(y: Tensor, grad_y: Any, index: int) -> Any:
+def _initial_gradient(y: Tensor, grad_y: Any, index: int, lives: Lives | None) -> Any:
     if grad_y is not None:
         if isinstance(grad_y, IndexedSlices):
             return grad_y
@@ -215,7 +216,8 @@ def _initial_gradient(y: Tensor, grad_y: Any, index: int) -> Any:
             )
         return grad
     one = convert_to_tensor(1, dtype=y.dtype.base_dtype, name=f"grad_ys_{index}/Const")
-    return raw_ops.Fill(raw_ops.Shape(y, name=f"Shape{f'_{index}' if index else ''}"), one, name=f"grad_ys_{index}")
+    shape = shape_for_gradient if lives is None or lives.guard(y) == ALWAYS else raw_ops.Shape
+    return raw_ops.Fill(shape(y, name=f"Shape{f'_{index}' if index else ''}"), one, name=f"grad_ys_{index}")
 
 
 class _Sweep:
@@ -223,8 +225,9 @@ class _Sweep:
 
     def __init__(
         self, graph: Graph, xs: Sequence[Tensor], stops: set[Tensor], colocate: bool, gate: bool, scope: str,
-        target: Graph | None = None,
+        target: Graph | None = None, refused: Sequence[str] = (),
     ) -> None:  # fmt: skip
+        """``refused``: why loops of primitives could not be raised."""
         self.graph = graph
         self.target = target or graph
         self.xs = xs
@@ -235,8 +238,8 @@ class _Sweep:
         self.reached: set[Tensor] = set()  # tensors that depend on some x: others need no gradient
         self.partial: dict[Tensor, list[Any]] = {}
         self.final: dict[Tensor, Any] = {}
-        self.refused: list[str] = []  # why loops of primitives could not be raised
-        self.lives: Lives | None = None  # where the graph has primitives, so that values may be dead
+        has_primitives = any(op.op_def.traits.primitive for op in graph._nodes)
+        self.lives = Lives(graph, refused) if has_primitives else None  # values may be dead
 
     def add(self, tensor: Tensor, grad: Any) -> None:
         self.partial.setdefault(tensor, []).append(grad)
@@ -279,10 +282,7 @@ class _Sweep:
 
     def run(self, ys: Sequence[Tensor]) -> None:
         """Walks back from ``ys``.  The gradients of bodies on the way are colocated if this sweep's are."""
-        token, lives = _colocating.set(self.colocate), living.set(None)
-        if any(op.op_def.traits.primitive for op in self.graph._nodes):
-            self.lives = Lives(self.graph, self.refused)
-            living.set(self.lives)
+        token, lives = _colocating.set(self.colocate), living.set(self.lives)
         try:
             self._walk(ys)
         finally:

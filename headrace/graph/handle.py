@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from headrace.graph import raw_ops
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.graph import context, raw_ops
+from headrace.graph.convert import make_constant
 from headrace.graph.operation import Tensor
 
 READS = ("Identity", "ReadVariableOp")  # the types of nodes that read a reference, or a resource variable
@@ -24,4 +28,12 @@ def shape_of(tensor: Tensor) -> Tensor:
     """The shape of a value, or of the variable behind a handle."""
     handle = tensor.dtype._is_ref_dtype and tensor.dtype._is_resource
     shape: Tensor = raw_ops.VariableShape(tensor) if handle else raw_ops.Shape(tensor)
+    return shape
+
+
+def shape_for_gradient(tensor: Tensor, name: str | None = None) -> Tensor:
+    """The shape of a value: as in TensorFlow a constant if it is known, so that neither the value nor what it waits for runs."""
+    if tensor._shape.is_fully_defined() and not context.executing_eagerly():
+        return make_constant(np.array(tensor._shape.tuple, np.int32), dtypes.int32, name=name or "Shape")
+    shape: Tensor = raw_ops.Shape(tensor, name=name)
     return shape

@@ -19,6 +19,7 @@ from headrace.core.registry import op
 from headrace.core.shape import unknown_shape
 from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
+from headrace.graph.handle import shape_for_gradient
 from headrace.ops.declare.regular import WIDE_UNSIGNED, whole_value
 
 
@@ -102,7 +103,7 @@ def _as_tuple(axis):
 def _unreduce(node, tensor, mean=False):
     """A tensor of the reduced shape repeated back over the reduced axes."""
     return raw_ops._Unreduce(
-        tensor, raw_ops.Shape(node.inputs[0]), node.inputs[1], keep_dims=node.attrs["keep_dims"], mean=mean
+        tensor, shape_for_gradient(node.inputs[0]), node.inputs[1], keep_dims=node.attrs["keep_dims"], mean=mean
     )
 
 

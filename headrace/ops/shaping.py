@@ -15,6 +15,7 @@ from headrace.core.dtypes import ANY, INDEX, NUMERIC
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape, unknown_shape
 from headrace.graph import raw_ops
+from headrace.graph.handle import shape_for_gradient
 from headrace.ops.declare.regular import sum_to_shape
 from headrace.ops.internal.opaque import is_traced
 
@@ -71,7 +72,7 @@ def _(node, input):
 # ---- the same elements under another shape
 
 reshape = op("Reshape(tensor: T, shape: host Tshape[1]) -> (output: T)", T=ANY, Tshape=INDEX, view=True)
-reshape.gradient(lambda node, grad: [raw_ops.Reshape(grad, raw_ops.Shape(node.inputs[0])), None])
+reshape.gradient(lambda node, grad: [raw_ops.Reshape(grad, shape_for_gradient(node.inputs[0])), None])
 
 
 def _reshape(tensor, shape):
@@ -157,7 +158,7 @@ def _(node, tensor, shape):
 
 
 expand_dims = op("ExpandDims(input: T, dim: host Tdim) -> (output: T)", T=ANY, Tdim=INDEX, view=True)
-expand_dims.gradient(lambda node, grad: [raw_ops.Reshape(grad, raw_ops.Shape(node.inputs[0])), None])
+expand_dims.gradient(lambda node, grad: [raw_ops.Reshape(grad, shape_for_gradient(node.inputs[0])), None])
 
 
 def _one(dim):
@@ -204,7 +205,7 @@ def _(input, dim):
 
 
 squeeze = op("Squeeze(input: T; squeeze_dims: list(int) = []) -> (output: T)", T=ANY, view=True)
-squeeze.gradient(lambda node, grad: [raw_ops.Reshape(grad, raw_ops.Shape(node.inputs[0]))])
+squeeze.gradient(lambda node, grad: [raw_ops.Reshape(grad, shape_for_gradient(node.inputs[0]))])
 
 
 @squeeze.shape

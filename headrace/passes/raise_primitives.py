@@ -16,11 +16,11 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.registry import REGISTRY, OpDef
-from headrace.graph.body import FuncGraph
 from headrace.graph.cell import CONDITIONAL, LOOP, NUMBER, SAME, Body, Cell, Flat, Port, cells_of, ordered
 from headrace.graph.raise_loop import raise_all
 from headrace.passes.instantiate import constants_among, is_instantiated, mark_numbers_of, put_constants
 from headrace.passes.match import Ops
+from headrace.passes.need import holds, needed_inputs, used_of_holders
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 TRIGGER = Ops("ControlTrigger")
@@ -59,23 +59,21 @@ def raise_primitives(graph: StepGraph, finish: Callable[[StepGraph], StepGraph])
 
 
 def tie_holders(graph: StepGraph) -> StepGraph:
-    """Where primitives are left: nodes that hold bodies wait for all their inputs.
+    """Where primitives are left: nodes that hold bodies wait for their inputs.
 
     A body need not use an input, and then the node loses it; but it is dead if the input is, and belongs to the input's frame.
+    Of a loop or conditional only the inputs count that what is used of it needs: TensorFlow prunes the primitives of the others.
     """
     if not has_primitives(graph):
         return graph
     anchors: dict[Value, Node] = {}
-    for node in list(graph.nodes):
-        if not _holds(node):
-            continue
-        for value in node.inputs:
+    for node, used in used_of_holders([*graph.fetches, *graph.targets]).items():
+        every = [v for v in node.inputs if not _is_free(v.op)]
+        needed = [v for v in needed_inputs(node, used) if not _is_free(v.op)]
+        for value in needed or every:
             maker = value.op
-            free = (maker.op_def.traits.constant or maker.op_def.traits.handle) and not maker.predecessors()
-            if free:
-                continue
             # A Switch runs even if this output is dead; who waits for a holder would have it compute all that it can.
-            if (len(maker.outputs) > 1 and maker.op_def.traits.primitive) or _holds(maker):
+            if (len(maker.outputs) > 1 and maker.op_def.traits.primitive) or holds(maker):
                 maker = anchors.get(value) or anchors.setdefault(value, _anchor(value, graph))
             if maker not in node.control_inputs:
                 node.control_inputs = [*node.control_inputs, maker]
@@ -84,8 +82,9 @@ def tie_holders(graph: StepGraph) -> StepGraph:
     return graph
 
 
-def _holds(node: Node) -> bool:
-    return any(isinstance(a, (FuncGraph, StepGraph)) for a in node.attrs.values())
+def _is_free(node: Node) -> bool:
+    """Whether it belongs to no frame and no branch."""
+    return bool(node.op_def.traits.constant or node.op_def.traits.handle) and not node.predecessors()
 
 
 def _anchor(value: Value, graph: StepGraph) -> Node:

@@ -101,6 +101,19 @@ class TestState:
         (g,) = tf.gradients(tf.reduce_sum(tf.gather(table, [0])) + tf.reduce_sum(table), table)
         np.testing.assert_array_equal(run(tf.convert_to_tensor(g)), [[2] * 3, [1] * 3, [1] * 3])
 
+    @pytest.mark.parametrize(("shape", "left"), [([2], 1.0), ([None], 11.0)])
+    @pytest.mark.parametrize("loss", [tf.identity, tf.reduce_sum, tf.reduce_mean, lambda y: tf.reshape(y, [-1])])
+    def test_an_effect_before_a_value_of_which_only_the_shape_is_needed(self, loss, shape, left) -> None:
+        """As in TensorFlow a shape that is known needs no value."""
+        x, v = tf.placeholder(tf.float32, shape), tf.get_variable("v", initializer=1.0)
+        with tf.control_dependencies([v.assign_add(10.0)]):
+            y = tf.identity(x)
+        (g,) = tf.gradients(loss(y), x)
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            sess.run(g, {x: [1, 2]})
+            assert sess.run(v) == left
+
 
 class TestHigherOrder:
     def test_third_derivative(self) -> None:

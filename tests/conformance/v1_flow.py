@@ -100,6 +100,9 @@ def _slopes(case: dict[str, Any], graph: tf.Graph, config: tf.ConfigProto) -> li
             got = session.run(slope, feed)
             if not _same(got, wanted):
                 found.append(f"step {i}: the gradient is {got} instead of {wanted}")
+        for name, a, b in zip(case["state"], session.run(case["state"]), case["after"], strict=True):
+            if not _same(a, b):
+                found.append(f"after the gradients {name} is {a} instead of {b}")
     return found
 
 

@@ -149,6 +149,28 @@ def test_a_functional_conditional_in_a_frame(way):
         assert session.run(one) == 13
 
 
+def test_an_effect_before_what_a_loop_does_not_need(way):
+    """TensorFlow prunes the loop's variables that neither its condition nor what is fetched depends on."""
+    p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
+    v = tf.get_variable("v", initializer=1.0, use_resource=True)
+    sides = raw_ops.Switch(x, p)
+    with tf.control_dependencies([v.assign_add(sides.output_true)]):
+        token = tf.identity(sides.output_true)
+
+    def outer(i, a, t):
+        _, a, t = tf.while_loop(lambda j, a, t: j < 2, lambda j, a, t: (j + 1, a * 2.0, t + 1.0), (0, a, t))
+        return i + 1, a, t
+
+    _, a, t = tf.while_loop(lambda i, a, t: i < 2, outer, (0, sides.output_true, token))
+    values = [raw_ops.Merge([sides.output_false, one]).output for one in (a, t)]
+    with tf.Session(config=way) as session:
+        session.run(tf.global_variables_initializer())
+        assert [session.run(values[0], {p: given, x: 3}) for given in (True, False)] == [48, 3]
+        assert session.run(v) == 1
+        assert [session.run(values[1], {p: given, x: 3}) for given in (False, True)] == [3, 7]
+        assert session.run(v) == 4
+
+
 def test_nested(way):
     n, p = tf.placeholder(tf.int32, []), tf.placeholder(tf.bool, [])
 

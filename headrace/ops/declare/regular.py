@@ -15,6 +15,7 @@ from headrace.core.registry import REGISTRY, Fits, OpDef, op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
+from headrace.graph.handle import shape_for_gradient
 from headrace.graph.operation import Tensor
 
 WIDE_UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch stores these but hardly computes with them
@@ -157,7 +158,7 @@ def sum_to_shape(grad: Tensor, like: Tensor) -> Tensor:
     g, t = grad.shape.tuple, like.shape.tuple
     if g is not None and t is not None and None not in g and g == t:
         return grad
-    return raw_ops._SumToShape(grad, raw_ops.Shape(like))
+    return raw_ops._SumToShape(grad, shape_for_gradient(like))
 
 
 def conjugate(x: Tensor) -> Tensor:
