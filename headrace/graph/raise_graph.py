@@ -19,7 +19,7 @@ from headrace.graph import context, raw_ops
 from headrace.graph.body import FuncGraph, ancestors
 from headrace.graph.cell import CONDITIONAL, LOOP, NUMBER, SAME, Body, Cell, Flat, Port, Refused, cells_of, ordered
 from headrace.graph.convert import make_constant
-from headrace.graph.functional import build_if, build_while, is_call, outside
+from headrace.graph.functional import build_if, build_repeat, build_while, first_variable, is_call, outside
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.raise_cond import guards
@@ -57,9 +57,9 @@ def raise_loops_behind(graph: Graph, ys: Sequence[Tensor], xs: Sequence[Tensor])
         for cell in flat.cells:
             if cell.kind != LOOP:
                 continue
-            holder = _holder_within(cell)
+            holder = _loop_within(cell)
             if holder is not None:
-                reasons.append(f"the loop {cell.frame[-1]!r}: {holder} holds bodies that use what is in the loop")
+                reasons.append(f"the loop {cell.frame[-1]!r}: {holder} holds a body with a loop of primitives")
             elif all(before.kind != LOOP or before in builder.made for before in cell.before()):
                 builder.make(cell)
     for op, cell in cells.items():
@@ -69,18 +69,30 @@ def raise_loops_behind(graph: Graph, ys: Sequence[Tensor], xs: Sequence[Tensor])
     return reasons
 
 
-def _holder_within(cell: Cell) -> str | None:
-    """The name of a node in a loop that held bodies before: their captures are nodes of the frame."""
+def _loop_within(cell: Cell) -> str | None:
+    """The name of a node in a loop whose bodies hold primitives of a loop: they came with it, and cannot be built again."""
     for body in cell.bodies:
         for inner in body.cells:
-            if inner.bodies:
-                found = _holder_within(inner)
-                if found:
-                    return found
-            elif not inner.kind and any(isinstance(a, FuncGraph) for a in inner.origin.attrs.values()):
-                if not is_call(inner.origin):
-                    return str(inner.origin.name)
+            bodies = () if inner.kind else _bodies_of(inner.origin)
+            if any(op.op_def.traits.primitive == "next" for held in bodies for op in held._nodes):
+                return str(inner.origin.name)
+            found = _loop_within(inner)
+            if found:
+                return found
     return None
+
+
+def _bodies_of(op: Operation) -> list[FuncGraph]:
+    """The bodies of a conditional or a loop, whose captures are nodes around it; not the function of a call."""
+    return [] if is_call(op) else [a for a in op.attrs.values() if isinstance(a, FuncGraph)]
+
+
+def _as_cells(graph: FuncGraph) -> Body:
+    """A body that there was before, to be built again."""
+    cells = cells_of(graph._nodes)
+    arguments = [cells[tensor.op] for tensor in graph.inputs]
+    outputs = [(cells[tensor.op], tensor.value_index) for tensor in graph.outputs]
+    return Body([cell for cell in ordered(cells.values()) if cell not in arguments], arguments, outputs)
 
 
 def _hand_on(op: Operation, tensor: Tensor) -> None:
@@ -137,6 +149,8 @@ class _Builder:
             return raw_ops.Identity(inputs[0]).op  # type: ignore[no-any-return]
         if cell.kind == "trigger":
             return raw_ops.NoOp()  # type: ignore[no-any-return]
+        if _bodies_of(origin):
+            return self._again(origin, inputs)
         op = graph.create_op(
             origin.op_def, inputs, [t.dtype for t in origin._outputs], name=origin.name, attrs=dict(origin.attrs)
         )
@@ -151,6 +165,20 @@ class _Builder:
             inputs[:count], cond, body, [shape for _, shape in cell.types[1:]], f"{cell.origin.name}/loop",
             parallel_iterations=enter.attrs["parallel_iterations"],
         )  # fmt: skip
+
+    def _again(self, origin: Operation, inputs: list[Tensor]) -> Operation:
+        """A node that held bodies before.  They captured what is in the loop: they are built again, with what stands for that."""
+        attrs, first = origin.attrs, first_variable(origin)
+        bodies = [_as_cells(body) for body in _bodies_of(origin)]
+        if "body" not in attrs:
+            then_branch, else_branch = (self._body(b, 0, inputs[1:], "a branch") for b in bodies)
+            return build_if(inputs[0], then_branch, else_branch, origin.name)
+        end = first + len(attrs["body"].args)
+        *cond, body = (self._body(b, end - first, inputs[end:], "a loop") for b in bodies)
+        options = {name: attrs[name] for name in ("parallel_iterations", "back_prop", "swap_memory")}
+        if first:
+            return build_repeat(inputs[0], inputs[first:end], body, origin.name, **options)
+        return build_while(inputs[:end], cond[0], body, attrs["output_shapes"], origin.name, **options)
 
     def _body(self, body: Body, variables: int, captured: list[Tensor], where: str) -> FuncGraph:
         graph = FuncGraph(f"the body of {where}", context.get_default_graph())

@@ -122,6 +122,35 @@ def test_inside_a_branch(way):  # noqa: F811
     assert slopes(way, y, [inner], {p: True, x: 3.0}) == [12]
 
 
+def conditional_within(a, k):
+    return tf.cond(a > 2.0, lambda: a * k, lambda: a * a + k)
+
+
+def conditional_within_another(a, k):
+    return tf.cond(a > 2.0, lambda: tf.cond(k > 2.0, lambda: a * k, lambda: a), lambda: a + k)
+
+
+def loop_within(a, k):
+    return tf.while_loop(lambda j, b: j < 2, lambda j, b: (j + 1, b * k), (0, a))[1]
+
+
+WITHIN = [(conditional_within, [18, 33]), (conditional_within_another, [9, 33]), (loop_within, [729, 1458])]
+
+
+@pytest.mark.parametrize(("body", "expected"), WITHIN)
+@pytest.mark.parametrize("variable", [False, True])
+def test_nodes_that_hold_bodies_in_a_loop(way, body, expected, variable):  # noqa: F811
+    """Their bodies take what is in the loop's frame, or the variable itself."""
+    x = tf.placeholder(tf.float32, [])
+    if variable:
+        k = tf.get_variable("k", initializer=3.0, use_resource=True)
+        y = loop(tf.constant(3), x, lambda a: body(a, k))
+    else:
+        k = tf.constant(3.0)
+        y = loop(tf.constant(3), x, body, k)
+    assert slopes(way, y, [x, k], {x: 1}) == expected
+
+
 def test_another_form_of_loop():
     """What leaves it is no variable of it: the error says so, and names the line."""
     x = tf.placeholder(tf.float32, [])

@@ -233,7 +233,7 @@ def program_case(tf: Any, seed: int) -> dict[str, Any]:
         definition = graph.as_graph_def()
         slopes = after = None
         # TensorFlow's gradient, for one that is taken elsewhere.
-        if program.random.random() < 0.7 and not program.functional:
+        if program.random.random() < 0.7:
             (slope,) = tf.gradients(tf.reduce_sum(value), [program.x])
             if slope is not None:
                 slopes, after = run(tf, graph, [slope.name], given, state)
