@@ -202,8 +202,16 @@ class TaskService:
         self._session(payload).partitions.abort(payload["step"], error)
 
     def send(self, message: _Message) -> None:
-        """What a partition of another task has sent to one of this task."""
-        self.worker.rendezvous.send(message.payload["step"], message.payload["key"], message.tensors)
+        """What a partition of another task has sent to one of this task.
+
+        The sender waits for no answer: what cannot be kept ends its connection, and with that the step.
+        """
+        try:
+            self.worker.rendezvous.send(message.payload["step"], message.payload["key"], message.tensors)
+        except errors.ResourceExhaustedError as e:
+            sender = self.endpoint.peer(message.peer) if self.endpoint is not None else None
+            if sender is not None:
+                sender.close(errors.ResourceExhaustedError(None, None, f"{self.worker.task}: {e.message}"))
 
     def take(self, message: _Message) -> None:
         """The client takes what partitions of a step have left for it, when it is there."""

@@ -128,11 +128,34 @@ def test_messages_that_nobody_takes(server: tf.train.Server, connect: Any) -> No
     rendezvous._most = 50
     peer = connect()
     for i in range(400):
-        peer.push("send", {"step": i % 80, "key": f"key {i}"}, [])
+        peer.push("send", {"step": i % 40, "key": f"key {i}"}, [])
     for i in range(400):
         peer.push("abort", {"session": "none", "step": i, "code": 1, "message": ""}, [])
     ask(peer, "hello", {}, seconds=30)  # it comes after the pushes
-    assert rendezvous.untaken <= 50 and len(rendezvous) <= 50
+    assert rendezvous.untaken <= 50 and len(rendezvous) == 40
     x = tf.placeholder(tf.float32, [])
     with tf.Session(server.target) as session:  # what sends nothing goes on
         assert session.run(x * 2.0, {x: 4.0}) == 8.0
+
+
+def test_a_message_that_cannot_be_kept_ends_the_connection_of_its_sender(server: tf.train.Server, connect: Any) -> None:
+    """Nobody waits for the answer to a message, so the sender hears of it in this way."""
+    server._worker.rendezvous._most = 50
+    peer, other, told = connect(), connect(), Answers()
+    peer.on_lost(lambda error: told(None, None, error))
+    for step in range(51):
+        peer.push("send", {"step": step, "key": f"key {step}"}, [])
+    told.wait(1)
+    assert isinstance(told.errors[0], tf.errors.ResourceExhaustedError)
+    why = "/job:worker/replica:0/task:0: 50 steps have messages to be taken, so key 50 of step 50 was not accepted"
+    assert why in told.errors[0].message
+    ask(other, "hello", {}, seconds=30)  # others are served
+
+
+@pytest.mark.parametrize("method", ["run", "trace", "statistics"])
+def test_a_partition_that_the_session_has_not_registered(connect: Any, method: str) -> None:
+    peer = connect()
+    ask(peer, "open", {"session": "s", "config": to_plain(tf.ConfigProto()), "cluster": {}}, seconds=30)
+    asked = {"session": "s", "handle": 7, "step": 1, "seconds": None, "ended": []}
+    with pytest.raises(tf.errors.AbortedError, match="Graph handle is not found: 7.*on /job:worker/replica:0/task:0"):
+        ask(peer, method, asked, seconds=30)

@@ -25,7 +25,13 @@ from headrace.cluster.transport.keys import split_address
 from headrace.cluster.transport.link import log
 from headrace.cluster.transport.lookups import address_of, is_server
 from headrace.cluster.transport.segments import HEADER, IncomingSegments, OutgoingSegments, shares_memory
-from headrace.core.errors import AlreadyExistsError, UnauthenticatedError, UnavailableError, make_error
+from headrace.core.errors import (
+    AlreadyExistsError,
+    ResourceExhaustedError,
+    UnauthenticatedError,
+    UnavailableError,
+    make_error,
+)
 
 if TYPE_CHECKING:
     from headrace.cluster.transport.endpoint import Endpoint
@@ -164,7 +170,7 @@ class Connection(End):
         if goodbye and self.ready:
             with suppress(zmq.ZMQError):
                 why = wire.Goodbye()
-                if isinstance(self.over, AlreadyExistsError):  # it must not come back
+                if isinstance(self.over, (AlreadyExistsError, ResourceExhaustedError)):  # the other end did it
                     why = wire.Goodbye(self.over.error_code, self.over.message)
                 self.endpoint.control.send([self.identity, wire.encode_head(why), b""])
         self.endpoint.forget(self)

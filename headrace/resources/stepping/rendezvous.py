@@ -59,7 +59,7 @@ class Rendezvous:
     """Thread-safe; callbacks run outside the lock, on the thread that sent what was missing."""
 
     def __init__(self, most: int = UNTAKEN) -> None:
-        """``most``: messages that may wait for a taker, and steps.  Who sends more ends the step."""
+        """``most``: messages that may wait for a taker, and steps.  A step that sends more ends with an error."""
         self._lock = threading.Lock()
         self._most = most
         self.untaken = 0
@@ -71,9 +71,15 @@ class Rendezvous:
         return len(self._steps)
 
     def send(self, step: int, key: str, message: Message) -> None:
-        """Leaves a message, or hands it to who waits for it.  That of a step that is over is dropped."""
+        """Leaves a message, or hands it to whoever waits for it.  A message of a step that is over is dropped.
+
+        Where too many messages wait, the step ends: whoever takes from it hears why.  Where too many steps have something
+        here, nothing can be noted of another one, and ResourceExhaustedError goes to the sender.
+        """
         with self._lock:
             table = self._table(step)
+            if table is None and step not in self._ended:
+                raise self._refusal(f"steps have messages to be taken, so {key} of step {step} was not accepted")
             if table is None or table.error is not None:
                 return
             waiting = table.takers.get(key)

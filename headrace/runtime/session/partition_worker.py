@@ -165,14 +165,24 @@ class PartitionWorker:
 
     def trace(self, handle: int) -> int:
         traced, new = TracedGraph(self._graph), next(self._handles)
-        partition = self._partitions[handle]
+        partition = self._registered(handle)
         self._partitions[new] = partition._replace(plan=self._make(partition.blueprint, traced), traced=traced)
         return new
 
     def statistics(self, handle: int) -> Any:
-        traced = self._partitions[handle].traced
+        traced = self._registered(handle).traced
         assert traced is not None
         return step_stats(traced.recorder, self._graph.worker.device("").name)
+
+    def _registered(self, handle: int) -> Registered:
+        partition = self._partitions.get(handle)
+        if partition is None:  # TensorFlow's words and class: a monitored session begins a new session
+            raise AbortedError(
+                None,
+                None,
+                f"Graph handle is not found: {handle}. This session has registered no such partition on {self._task}",
+            )
+        return partition
 
     def _make(self, blueprint: PartitionBlueprint, traced: TracedGraph | None = None) -> StepPlan:
         generation = self._graph.resources.generation  # a reset from now on makes the plan old
@@ -190,7 +200,7 @@ class PartitionWorker:
 
     def plan(self, handle: int) -> StepPlan:
         """The plan of a partition; made anew after a reset of containers."""
-        partition = self._partitions[handle]
+        partition = self._registered(handle)
         if partition.plan.generation != self._graph.resources.generation:
             partition = partition._replace(plan=self._make(partition.blueprint, partition.traced))
             self._partitions[handle] = partition
@@ -224,11 +234,14 @@ class PartitionWorker:
             self._graph.steps.finish(mine)
             self._leave(step, mine)
             if error is None:
-                post.leave_dead()
+                try:
+                    post.leave_dead()
+                except OpError as e:
+                    results, error = None, e
             done(results, error)
 
         try:
-            partition = self._partitions[handle]
+            partition = self._registered(handle)
             mine.post = post = StepPost(step, self._rendezvous, partition.sends, partition.fetches)
             if partition.traced is not None:
                 partition.traced.recorder.start()

@@ -115,6 +115,10 @@ def test_too_many_steps(done):
     table = Rendezvous(most=2)
     table.send(1, "a", [1.0])
     table.send(2, "a", [1.0])
+    with pytest.raises(
+        ResourceExhaustedError, match="2 steps have messages to be taken, so a of step 3 was not accepted"
+    ):
+        table.send(3, "a", [1.0])
     table.recv(3, ["a"], done)
     error = done.calls[0][1]
     assert "2 steps have messages to be taken, so step 3 was not accepted" in error.message
