@@ -13,7 +13,7 @@ import time
 import headrace as tf
 from headrace.cluster.connection import ClusterConnection, close_client_endpoint, connect
 from headrace.cluster.service import TaskService
-from headrace.cluster.transport.in_process import InProcessEndpoint, Network
+from headrace.cluster.transport.in_process import InProcessEndpoint
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.session.master import Master
 
@@ -32,7 +32,7 @@ sys.stdin.read()
 
 def in_process():
     """Dispatches a second over the in-process transport."""
-    network = Network()
+    network = {}
     worker = LocalWorker(CONFIG, TASK)
     service = TaskService(worker, {TASK: "localhost:1"})
     service.endpoint = InProcessEndpoint(service.handle, network, "localhost:1", service.lost)

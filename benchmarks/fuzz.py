@@ -25,7 +25,7 @@ from headrace.cluster.transport import message as wire
 from headrace.cluster.transport import sockets
 from headrace.cluster.transport.endpoint import Endpoint
 from headrace.cluster.transport.interface import DEFAULT_LIMITS
-from headrace.cluster.transport.keys import cluster_key, split_address
+from headrace.cluster.transport.keys import cluster_keys, split_address
 
 KEY = "a key for the fuzzer only"
 LIMITS = replace(DEFAULT_LIMITS, handshake=1.0, message=1 << 26)
@@ -88,7 +88,7 @@ class Strangers:
         self._random = random.Random(seed)
         self._context = zmq.Context()
         self._open = []
-        self._keys = sockets.CurveKeys(cluster_key(KEY))
+        self._keys = sockets.CurveKeys(cluster_keys(KEY)[0])
 
     def raw(self, count):
         """Bytes over TCP: garbage, a good greeting and garbage, a huge length, or half a greeting that is left open."""
@@ -153,7 +153,6 @@ class Strangers:
             wire.Reply(number, cargo),
             wire.Grant(number, number),
             wire.Forget([number]),
-            wire.OpenBulk(),
             wire.Goodbye(),
         )
         head = bytearray(wire.encode_head(draw.choice(heads)))

@@ -16,7 +16,7 @@ import torch
 
 from benchmarks import _harness
 from headrace.cluster.transport.endpoint import Endpoint
-from headrace.cluster.transport.in_process import InProcessEndpoint, Network
+from headrace.cluster.transport.in_process import InProcessEndpoint
 from headrace.cluster.transport.interface import DEFAULT_LIMITS
 
 PATIENCE_S = 60.0
@@ -47,7 +47,7 @@ class Link:
     def __init__(self, kind):
         self._process = self._server = None
         if kind == "in process":
-            network = Network()
+            network = {}
             self._server = InProcessEndpoint(answer, network, "localhost:0")
             self._endpoint = InProcessEndpoint(None, network)
             self.peer = self._endpoint.connect(self._server.address)

@@ -6,23 +6,17 @@ nothing of graphs, steps or sessions.  Their libraries are in the extra ``cluste
 
 from __future__ import annotations
 
-from headrace.cluster.transport.interface import DEFAULT_LIMITS, Failed, Handler, Limits, Lost, Transport
+from typing import Any
+
+from headrace.cluster.transport.interface import Transport
 
 
-def open_endpoint(
-    handler: Handler | None = None,
-    address: str | None = None,
-    key: str | bytes | None = None,
-    lost: Lost | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    data_port: int | None = None,
-    failed: Failed | None = None,
-) -> Transport:
-    """A new ``Endpoint``."""
+def open_endpoint(*arguments: Any, **options: Any) -> Transport:
+    """A new ``Endpoint``: it says what it takes."""
     need_libraries()
     from headrace.cluster.transport.endpoint import Endpoint
 
-    return Endpoint(handler, address, key, lost, limits, data_port=data_port, failed=failed)
+    return Endpoint(*arguments, **options)
 
 
 def need_libraries() -> None:

@@ -1,6 +1,6 @@
 """Who may connect: answers ZeroMQ's question about each new connection (its ZAP protocol).
 
-The control channel accepts the public keys that derive from the cluster's keys; the bulk channel accepts a secret that the
+The control channel accepts the public keys that derive from the cluster's keys; the bulk channel accepts an identity that the
 control channel has told, once.
 """
 
@@ -28,14 +28,7 @@ class Authenticator:
         self.socket.bind(ADDRESS)
         self._client_keys = client_keys
         self._refused = refused
-        self._secrets: dict[bytes, bytes] = {}  # by the name of the connection to come: its identity
-
-    def expect(self, identity: bytes, secret: bytes) -> None:
-        """Lets one bulk connection in."""
-        self._secrets[identity.hex().encode()] = secret
-
-    def forget(self, identity: bytes) -> None:
-        self._secrets.pop(identity.hex().encode(), None)
+        self.expected: set[bytes] = set()  # identities of bulk connections to come, each good for one
 
     def answer(self, frames: list[Any]) -> None:
         """Answers one question."""
@@ -49,10 +42,7 @@ class Authenticator:
     def _accepts(self, domain: bytes, mechanism: bytes, credentials: list[bytes]) -> bool:
         if domain == CONTROL:
             return mechanism == b"CURVE" and any(secrets.compare_digest(credentials[0], k) for k in self._client_keys)
-        if domain == BULK and mechanism == b"PLAIN" and len(credentials) == 2:
-            name, secret = credentials
-            expected = self._secrets.get(name)
-            if expected is not None and secrets.compare_digest(secret, expected):
-                del self._secrets[name]  # not twice
-                return True
-        return False
+        if domain != BULK or mechanism != b"PLAIN" or credentials[0] not in self.expected:
+            return False
+        self.expected.remove(credentials[0])
+        return True

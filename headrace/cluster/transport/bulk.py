@@ -12,8 +12,9 @@ import struct
 from collections import deque
 from typing import Any, Final
 
-import numpy as np
 import torch
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from headrace.cluster.transport.codec import Buffer, MalformedError
 
@@ -24,12 +25,6 @@ MOST_AROUND: Final = 64 + TAG  # bytes of a frame beside those of its chunk
 _HEADER: Final = struct.Struct(">QQQ")
 
 
-def _cipher(key: bytes) -> Any:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-    return AESGCM(key)
-
-
 def _nonce(counter: int) -> bytes:
     return counter.to_bytes(12, "big")
 
@@ -38,7 +33,7 @@ class BulkSender:
     """Cuts regions into chunks, as many as are granted.  For one thread."""
 
     def __init__(self, key: bytes, chunk: int) -> None:
-        self._cipher = _cipher(key)
+        self._cipher = AESGCM(key)
         self._chunk = chunk
         self._counter = 0
         self._regions: dict[int, tuple[memoryview, int, int]] = {}  # data, sent, granted chunks
@@ -97,7 +92,7 @@ class BulkReceiver:
 
     def __init__(self, key: bytes, chunk: int, limit: int) -> None:
         """``limit``: bytes of regions that are partly here."""
-        self._cipher = _cipher(key)
+        self._cipher = AESGCM(key)
         self._chunk = chunk
         self._limit = limit
         self._counter = 0
@@ -165,9 +160,7 @@ class BulkReceiver:
         self._begin()
         return region, room.data
 
-    def _open(self, frames: list[Any], target: np.ndarray[Any, Any]) -> None:
-        from cryptography.exceptions import InvalidTag
-
+    def _open(self, frames: list[Any], target: Buffer) -> None:
         try:
             self._cipher.decrypt_into(_nonce(self._counter), frames[1], frames[0], target)
         except InvalidTag:

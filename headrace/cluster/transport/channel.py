@@ -11,18 +11,20 @@ import itertools
 import resource
 import socket as system_socket
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import zmq
 
 from headrace.cluster.transport import sockets
-from headrace.cluster.transport.interface import Limits
-from headrace.cluster.transport.io_loop import IOLoop, Take
+from headrace.cluster.transport.io_loop import Take
+
+if TYPE_CHECKING:
+    from headrace.cluster.transport.connection import Connection
+    from headrace.cluster.transport.endpoint import Endpoint
 
 TURNS: Final = 100  # in which what a connection that has ended sent last is taken
 WAYS: Final = 64  # to write an address, before there are as many connections to it
@@ -41,25 +43,23 @@ class Dial:
 class Channel:
     """Everything but `send` is for the I/O thread, or for the time before it starts."""
 
-    def __init__(
-        self, context: zmq.Context[Any], loop: IOLoop, limits: Limits, max_frame: int, take: Take,
-        gone: Callable[[bytes], None], refusals: Counter[str],
-    ) -> None:  # fmt: skip
-        """``gone(identity)``: the connection has ended, and all that came over it was taken."""
-        self.socket = sockets.router(context, limits, max_frame)
+    def __init__(self, endpoint: Endpoint, name: str, max_frame: int, take: Take) -> None:
+        """``name``: what a connection loses that loses this channel."""
+        self.socket = sockets.router(endpoint.context, endpoint.limits, max_frame)
         self.lock = threading.RLock()
-        self._watch = sockets.monitor(self.socket)
-        self._loop = loop
-        self._gone = gone
-        self._refusals = refusals
-        self._most = min(limits.strangers, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
+        self.connections: dict[bytes, Connection] = {}  # by identity
+        self.port = 0
+        self._name = name
+        self._loop = endpoint.loop
+        self._refusals = endpoint.refusals
+        self._most = min(endpoint.limits.strangers, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
         self._strangers: dict[int, None] = {}  # by descriptor, the oldest first
         self._identities: dict[int, bytes] = {}  # by descriptor
         self._dials: dict[str, Dial] = {}
         self._ways = itertools.count()
-        self.port = 0
-        loop.read(self.socket, take, self.lock)
-        loop.read(self._watch, self._note)
+        self._watch = self.socket.get_monitor_socket(sockets.WATCHED)
+        self._loop.read(self.socket, take, self.lock)
+        self._loop.read(self._watch, self._note)
 
     def listen(self, host: str, port: int, options: Mapping[int, Any]) -> None:
         """Listens; ``options`` are those of the connections that others make."""
@@ -83,8 +83,10 @@ class Channel:
             self.socket.setsockopt(option, value)
 
     def hang_up(self, where: str, linger: int = 0) -> None:
-        """Ends a connection that was dialed; ``linger``: milliseconds for what is still to be sent."""
-        dial = self._dials.pop(where)
+        """Ends a connection that was dialed; ``linger``: milliseconds for what is still to be sent.  Nothing for ""."""
+        dial = self._dials.pop(where, None)
+        if dial is None:
+            return
         self._identities.pop(dial.descriptor, None)
         with self.lock, suppress(zmq.ZMQError):
             self._loop.empty(self.socket)
@@ -140,10 +142,12 @@ class Channel:
             dial.told(event)
 
     def _end(self, identity: bytes) -> None:
+        """A connection has ended: what it sent last is taken first."""
         for _ in range(TURNS):
             if not self._loop.take_from(self.socket):
                 break
-        self._gone(identity)
+        if identity in self.connections:
+            self.connections[identity].lose(self._name)
 
     def _cut(self, reason: str) -> None:
         """Breaks the connection of the oldest stranger."""
@@ -160,6 +164,8 @@ class Channel:
                     one.detach()  # ZeroMQ closes it
 
     def close(self, linger: int) -> None:
-        """Ends all connections."""
+        """Ends all connections; ``linger``: milliseconds for what is still to be sent."""
         with self.lock:
-            sockets.close(self.socket, self._watch, linger)
+            self.socket.disable_monitor()
+            self._watch.close(0)
+            self.socket.close(linger)

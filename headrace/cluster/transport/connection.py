@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import itertools
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import zmq
 
@@ -19,108 +20,108 @@ from headrace.cluster.transport import sockets
 from headrace.cluster.transport.bulk import BulkReceiver, BulkSender
 from headrace.cluster.transport.channel import Dial
 from headrace.cluster.transport.codec import Buffer, MalformedError
-from headrace.cluster.transport.end import End
 from headrace.cluster.transport.interface import CLOSED
 from headrace.cluster.transport.keys import split_address
-from headrace.cluster.transport.link import log
+from headrace.cluster.transport.link import Link, log
 from headrace.cluster.transport.lookups import address_of, is_server
 from headrace.cluster.transport.segments import HEADER, IncomingSegments, OutgoingSegments, shares_memory
-from headrace.core.errors import (
-    AlreadyExistsError,
-    ResourceExhaustedError,
-    UnauthenticatedError,
-    UnavailableError,
-    make_error,
-)
+from headrace.core import errors
+from headrace.core.errors import UnavailableError, make_error
 
 if TYPE_CHECKING:
     from headrace.cluster.transport.endpoint import Endpoint
 
 LINGER_MS: Final = 500  # for the last messages of a connection that is closed
-TRIES: Final = (
-    3  # handshakes with each key that may fail: a server that is just starting or ending also breaks them off
-)
+TRIES: Final = 3  # handshakes with each key that may fail: one with a server that is starting or ending breaks off too
 PAUSES_S: Final = (0.05, 1.0)  # between two tries to connect: the first, and the longest
 OVER: Final = (zmq.EVENT_CLOSED, zmq.EVENT_DISCONNECTED)
 BULK_RETRY_S: Final = 0.005
 UNANSWERED: Final = 0.8  # of the time that a handshake may take: who refuses one does so sooner
+FINAL: Final = (
+    errors.AlreadyExistsError,
+    errors.ResourceExhaustedError,
+)  # why this end closed it, which the other is told
 
+T = TypeVar("T")
 _numbers = itertools.count(1)
 
 
 def new_identity() -> bytes:
     """A name for a connection that nobody else can take: ZeroMQ does not survive two of one name."""
-    return b"\1" + secrets.token_bytes(16)
+    return secrets.token_hex(16).encode()
 
 
-class Connection(End):
+class Connection(Link):
     """What both kinds have: two channels, and how they are used."""
 
-    def __init__(self, endpoint: Endpoint, name: str, address: str, identity: bytes, bulk_identity: bytes) -> None:
+    def __init__(self, endpoint: Endpoint, name: str, address: str, identity: bytes) -> None:
         super().__init__(endpoint, name, address)
         self.lock = endpoint.control.lock
         self.identity = identity
-        self.bulk_identity = bulk_identity
-        self.dialing = False
+        self.bulk_identity = new_identity()
         self.bulk_open = False
         self._by_control = False  # the bulk channel cannot be opened
+        self._pumping = False
         self._stuck: list[bytes] | None = None  # a chunk for a channel that is full
+        endpoint.control.connections[identity] = endpoint.bulk.connections[self.bulk_identity] = self
 
-    def receive(self, frames: list[bytes]) -> None:
-        """Takes a message of the control channel; ends the connection if it is not one."""
+    def guarded(self, reason: str, take: Callable[..., None], *arguments: Any) -> None:
+        """Takes what has come; ends the connection if that cannot be."""
         try:
-            self.take(*wire.decode_frames(frames))
-        except MalformedError as e:
-            self.refuse("malformed", e)
+            take(*arguments)
         except Exception as e:  # noqa: BLE001 - one peer must not end the I/O thread
-            log.exception("a message of %s could not be taken", self.link.name)
-            self.refuse("malformed", e)
+            if not isinstance(e, MalformedError):
+                log.exception("a message of %s could not be taken", self.name)
+            self.endpoint.refusals[reason] += 1
+            log.warning("the connection with %s is closed: %s", self.name, e)
+            why = f"the connection with {self.name} was closed: {e}"
+            self.end(UnavailableError(None, None, why), goodbye=True)
+
+    def take_control(self, frames: list[bytes]) -> None:
+        """Takes a message of the control channel."""
+        self.take(*wire.decode_frames(frames))
 
     def take(self, head: wire.Head, body: Buffer) -> None:
+        """Takes a message.  Each kind of connection takes by itself what makes it ready."""
         if isinstance(head, wire.Goodbye):
-            reason = (
-                f"{self.address} refuses this process: {head.message}" if head.code else f"{self.link.name} {CLOSED}"
-            )
-            self.end(make_error(None, None, reason, head.code) if head.code else UnavailableError(None, None, reason))
+            why = f"{self.address} refuses this process: {head.message}" if head.code else f"{self.name} {CLOSED}"
+            self.end(make_error(None, None, why, head.code or errors.UNAVAILABLE))
+        elif not self.ready:
+            raise MalformedError(f"{type(head).__name__} came before the connection was ready")
         elif isinstance(head, wire.Chunk):
-            self.link.chunk([head.header, body])
+            self.chunk([head.header, body])
         elif isinstance(head, wire.NoBulk):
             self.use_control()
         else:
-            self.link.receive(head, body)
+            self.receive(head, body)
 
     def take_bulk(self, frames: list[bytes]) -> None:
         """Takes a message of the bulk channel: an empty one, which is the first, or a chunk."""
-        try:
-            if frames != [b""]:
-                self.link.chunk(frames)
-            elif not self.bulk_open:
-                self.bulk_open = True
-                self.pump()
-        except MalformedError as e:
-            self.refuse("bad chunk", e)
+        if frames != [b""]:
+            self.chunk(frames)
+        elif not self.bulk_open:
+            self.bulk_open = True
+            self.pump()
 
-    def refuse(self, reason: str, error: Exception) -> None:
-        self.endpoint.refusals[reason] += 1
-        log.warning("the connection with %s is closed: %s", self.link.name, error)
-        why = f"the connection with {self.link.name} was closed: {error}"
-        self.end(UnavailableError(None, None, why), goodbye=True)
+    def reads_memory_of(self, probe: wire.Probe | None) -> bool:
+        """Whether this process can read the other's shared memory; it does from now on."""
+        if self.endpoint.probe is None or probe is None or not shares_memory(probe):
+            return False
+        self.incoming = IncomingSegments(probe.process, 2 * self.endpoint.limits.message + HEADER)
+        return True
 
-    def share(self, outgoing: bool, incoming: wire.Probe | None) -> None:
-        """Uses shared memory in the directions that work."""
-        limits = self.endpoint.limits
-        if outgoing:
-            self.link.outgoing = OutgoingSegments(limits.pool)
-        if incoming is not None:
-            self.link.incoming = IncomingSegments(incoming.process, 2 * limits.message + HEADER)
+    def write_memory(self, shares: bool) -> None:
+        """Uses shared memory for what is sent, if the other process can read it."""
+        if shares and self.endpoint.probe is not None:
+            self.outgoing = OutgoingSegments(self.endpoint.limits.pool)
 
     def encrypt(self, sending: bytes, receiving: bytes) -> None:
         """Uses the keys of the bulk channel."""
         limits = self.endpoint.limits
         if len(sending) != 32 or len(receiving) != 32:
             raise MalformedError("the keys of the bulk channel have 32 bytes")
-        self.link.sender = BulkSender(sending, limits.chunk)
-        self.link.receiver = BulkReceiver(receiving, limits.chunk, limits.waiting)
+        self.sender = BulkSender(sending, limits.chunk)
+        self.receiver = BulkReceiver(receiving, limits.chunk, limits.waiting)
 
     # ---- sending
 
@@ -128,10 +129,10 @@ class Connection(End):
         try:
             self.endpoint.control.send([self.identity, *wire.frames_of(head, body)])
         except zmq.ZMQError as e:
-            if self.dialing:  # ZeroMQ tells of a try that fails
+            if not self.ready:  # ZeroMQ tells of a try that fails
                 return
             problem = "does not take its messages" if isinstance(e, zmq.Again) else f"cannot be reached: {e}"
-            error = UnavailableError(None, None, f"{self.link.name} {problem}")
+            error = UnavailableError(None, None, f"{self.name} {problem}")
             self.submit(lambda: self.end(error))
 
     def use_control(self) -> None:
@@ -139,16 +140,19 @@ class Connection(End):
         self._by_control = True
         self.pump()
 
-    def pump(self) -> None:
-        self.endpoint.loop.busy(self, self._pump)
+    def pump(self, pause: float = 0.0) -> None:
+        if not self._pumping:
+            self._pumping = True
+            self.endpoint.loop.later(pause, partial(self.act, self._pump))
 
-    def _pump(self) -> bool:
-        """Sends a chunk; returns whether there are more."""
-        sender = self.link.sender
-        if self.over or sender is None or not (self._stuck or sender.ready):
-            return False
+    def _pump(self) -> None:
+        """Sends a chunk, and sees to the next."""
+        self._pumping = False
+        sender = self.sender
+        if sender is None or not (self._stuck or sender.ready):
+            return
         if not self.bulk_open and not self._by_control:
-            return False  # whoever opens it pumps
+            return  # whoever opens it pumps
         frames = self._stuck or sender.next()
         self._stuck = None
         try:
@@ -158,21 +162,21 @@ class Connection(End):
                 self.endpoint.bulk.send([self.bulk_identity, *frames])
         except zmq.ZMQError:  # full
             self._stuck = frames
-            self.endpoint.loop.later(BULK_RETRY_S, self.pump)
-            return False
-        return sender.ready
+            self.pump(BULK_RETRY_S)
+        else:
+            if sender.ready:
+                self.pump()
 
-    def lose(self, channel: str = "connection with") -> None:
+    def lose(self, channel: str) -> None:
         """ZeroMQ says that the connection has ended."""
-        self.end(UnavailableError(None, None, f"the {channel} {self.link.name} is lost"))
+        self.end(UnavailableError(None, None, f"the {channel} {self.name} is lost"))
 
     def dispose(self, goodbye: bool) -> None:
         if goodbye and self.ready:
             with suppress(zmq.ZMQError):
-                why = wire.Goodbye()
-                if isinstance(self.over, (AlreadyExistsError, ResourceExhaustedError)):  # the other end did it
-                    why = wire.Goodbye(self.over.error_code, self.over.message)
-                self.endpoint.control.send([self.identity, wire.encode_head(why), b""])
+                why = self.lost if isinstance(self.lost, FINAL) else None
+                head = wire.Goodbye() if why is None else wire.Goodbye(why.error_code, why.message)
+                self.endpoint.control.send([self.identity, wire.encode_head(head), b""])
         self.endpoint.forget(self)
 
 
@@ -180,48 +184,30 @@ class ServerConnection(Connection):
     """A connection that another endpoint made to this one."""
 
     def __init__(self, endpoint: Endpoint, identity: bytes, hello: wire.Hello) -> None:
-        bulk_identity, self._secret, *keys = endpoint.new_bulk()
-        super().__init__(endpoint, f"{hello.name}#{next(_numbers)}", hello.name, identity, bulk_identity)
-        self._keys = (keys[0], keys[1])
-        self.encrypt(keys[1], keys[0])
-
-    def greet(self, probe: wire.Probe | None) -> None:
-        """Answers the client's first message.  It may be gone already: the endpoint must know the connection by now."""
-        mine = self.endpoint.probe
-        shares = mine is not None and shares_memory(probe)
-        self.share(False, probe if shares else None)
-        self.link.tell(
+        super().__init__(endpoint, f"{hello.name}#{next(_numbers)}", hello.name, identity)
+        theirs, mine = secrets.token_bytes(32), secrets.token_bytes(32)
+        self.encrypt(mine, theirs)
+        probe, shares = endpoint.probe, self.reads_memory_of(hello.probe)
+        self.tell(
             wire.Welcome(
-                wire.VERSION,
-                mine.message if mine is not None else None,
-                shares,
-                self.endpoint.bulk_address or "",
-                self.bulk_identity,
-                self._secret,
-                self._keys,
+                wire.VERSION, None if probe is None else probe.message, shares, endpoint.bulk_address or "",
+                self.bulk_identity, (theirs, mine),
             )
-        )
+        )  # fmt: skip
 
     def take(self, head: wire.Head, body: Buffer) -> None:
         if not self.ready and isinstance(head, wire.Ready):
-            self.share(head.shares and self.endpoint.probe is not None, None)
+            self.write_memory(head.shares)
             self.become_ready()
-        elif self.ready or isinstance(head, wire.Goodbye):
-            super().take(head, body)
         else:
-            raise MalformedError(f"{type(head).__name__} came before the connection was ready")
-
-    def open_bulk(self) -> None:
-        if not self.bulk_open and not self._by_control:
-            self.link.tell(wire.OpenBulk())
+            super().take(head, body)
 
 
 class ClientConnection(Connection):
     """A connection that this endpoint made."""
 
     def __init__(self, endpoint: Endpoint, address: str, timeout: float | None) -> None:
-        super().__init__(endpoint, address, address, new_identity(), new_identity())
-        self.dialing = True
+        super().__init__(endpoint, address, address, new_identity())
         self._timeout = timeout
         self._host, self._port = split_address(address)
         self._ip = ""
@@ -238,7 +224,6 @@ class ClientConnection(Connection):
 
     def begin(self) -> None:
         """Starts to connect."""
-        self.endpoint.rename(self, self.identity)
         if self._timeout is not None:
             self.endpoint.loop.later(self._timeout, self._give_up)
         self._look_up()
@@ -247,9 +232,18 @@ class ClientConnection(Connection):
         if not self.ready:
             self.end(UnavailableError(None, None, f"{self.address} could not be reached within {self._timeout} s"))
 
+    def _ask(self, question: Callable[[], T], answer: Callable[[T], None]) -> None:
+        """Asks the network something on another thread, and tells the answer on the I/O thread."""
+
+        def ask() -> None:
+            found = question()
+            self.submit(lambda: answer(found))
+
+        self.endpoint.lookups.submit(ask)
+
     def _look_up(self) -> None:
         """Asks for the host's address, before each try: it may have moved."""
-        self.endpoint.look_up(self, partial(address_of, self._host), self._dial)
+        self._ask(partial(address_of, self._host), self._dial)
 
     def _dial(self, ip: str | None) -> None:
         if ip is None:
@@ -259,32 +253,33 @@ class ClientConnection(Connection):
             self._try_again()
             return
         endpoint, self._ip, self._dialed_at = self.endpoint, ip, monotonic()
-        endpoint.rename(self, new_identity())  # ZeroMQ may not have forgotten the one before
+        del endpoint.control.connections[self.identity]
+        self.identity = new_identity()  # ZeroMQ may not have forgotten the one before
+        endpoint.control.connections[self.identity] = self
         options = sockets.as_control_client(endpoint.keys[self._failures % len(endpoint.keys)])
         self._where = endpoint.control.dial(ip, self._port, Dial(self.identity, self._note), options)
         probe = endpoint.probe.message if endpoint.probe is not None else None
-        self.link.tell(wire.Hello(wire.VERSION, endpoint.name, probe))
+        self.tell(wire.Hello(wire.VERSION, endpoint.name, probe))
         late = partial(self._try_again, self._where)  # ZeroMQ does not tell of a try that found no descriptor
         endpoint.loop.later(2 * endpoint.limits.handshake, partial(self.act, late))
 
-    def lose(self, channel: str = "connection with") -> None:
-        if self.dialing:  # nothing was asked of it so far
-            self._try_again()
-        else:
+    def lose(self, channel: str) -> None:
+        if self.ready:
             super().lose(channel)
+        else:  # nothing was asked of it so far
+            self._try_again()
 
     def _try_again(self, where: str = "") -> None:
         """Tries once more after a while, unless another try than that ``where`` is under way."""
-        if not self.dialing or (where and where != self._where):
+        if self.ready or (where and where != self._where):
             return
         self._hang_up()
         self.endpoint.loop.later(self._pause, partial(self.act, self._look_up))
         self._pause = min(2 * self._pause, PAUSES_S[1])
 
     def _hang_up(self, linger: int = 0) -> None:
-        if self._where:
-            self.endpoint.control.hang_up(self._where, linger)
-            self._where = ""
+        self.endpoint.control.hang_up(self._where, linger)
+        self._where = ""
 
     def _note(self, event: int) -> None:
         """Something has happened to the connection that is dialed."""
@@ -298,32 +293,23 @@ class ClientConnection(Connection):
                 # The handshake was broken off.  One that nobody answers tells nothing of keys: the process may be stopped.
                 self._failures += 1
                 if self._failures % (TRIES * len(self.endpoint.keys)) == 0:
-                    knock = partial(is_server, self._ip, self._port, limits.handshake)
-                    self.endpoint.look_up(self, knock, self._judge)
+                    self._ask(partial(is_server, self._ip, self._port, limits.handshake), self._judge)
             self._try_again()
 
     def _judge(self, somebody_is_there: bool) -> None:
         """Handshakes have failed: because of the key, or because only a proxy is there so far?"""
         if somebody_is_there and not self._shook_hands:
             why = f"{self.address} refuses this process: it has another cluster key, or is no Headrace server"
-            self.end(UnauthenticatedError(None, None, why))
+            self.end(errors.UnauthenticatedError(None, None, why))
 
     def take(self, head: wire.Head, body: Buffer) -> None:
-        if self.ready or isinstance(head, wire.Goodbye):
+        if self.ready or not isinstance(head, wire.Welcome):
             super().take(head, body)
-        elif isinstance(head, wire.Welcome):
-            self._begin_with(head)
-        else:
-            raise MalformedError(f"{type(head).__name__} came before the welcome")
-
-    def _begin_with(self, welcome: wire.Welcome) -> None:
-        self._welcome = welcome
-        self.dialing = False
-        self.encrypt(*welcome.keys)
-        mine = self.endpoint.probe is not None
-        shares = mine and shares_memory(welcome.probe)
-        self.share(mine and welcome.shares, welcome.probe if shares else None)
-        self.link.tell(wire.Ready(shares))
+            return
+        self._welcome = head
+        self.encrypt(*head.keys)
+        self.write_memory(head.shares)
+        self.tell(wire.Ready(self.reads_memory_of(head.probe)))
         self.become_ready()
 
     # ---- the bulk channel
@@ -333,7 +319,7 @@ class ClientConnection(Connection):
         if self._bulk_where or self._by_control or welcome is None:
             return
         port = split_address(welcome.bulk_address)[1]
-        options = sockets.as_bulk_client(welcome.bulk_identity, welcome.bulk_secret)
+        options = sockets.as_bulk_client(welcome.bulk_identity)
         self._bulk_where = endpoint.bulk.dial(self._ip, port, Dial(self.bulk_identity, self._note_bulk), options)
         endpoint.bulk.send([self.bulk_identity, b""])
         endpoint.loop.later(endpoint.limits.silence, partial(self.act, self._give_up_bulk))
@@ -352,11 +338,10 @@ class ClientConnection(Connection):
             )  # fmt: skip
             self.endpoint.bulk.hang_up(self._bulk_where)
             self._bulk_where = ""
-            self.link.tell(wire.NoBulk())
+            self.tell(wire.NoBulk())
             self.use_control()
 
     def dispose(self, goodbye: bool) -> None:
         super().dispose(goodbye)
         self._hang_up(LINGER_MS if self.ready and goodbye else 0)
-        if self._bulk_where:
-            self.endpoint.bulk.hang_up(self._bulk_where)
+        self.endpoint.bulk.hang_up(self._bulk_where)

@@ -8,13 +8,12 @@ memory.
 from __future__ import annotations
 
 import os
-import secrets
 import socket as system_socket
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import zmq
 
@@ -24,13 +23,7 @@ from headrace.cluster.transport.authenticator import Authenticator
 from headrace.cluster.transport.bulk import MOST_AROUND
 from headrace.cluster.transport.channel import Channel
 from headrace.cluster.transport.codec import MalformedError
-from headrace.cluster.transport.connection import (
-    LINGER_MS,
-    ClientConnection,
-    Connection,
-    ServerConnection,
-    new_identity,
-)
+from headrace.cluster.transport.connection import LINGER_MS, ClientConnection, Connection, ServerConnection
 from headrace.cluster.transport.interface import (
     DEFAULT_LIMITS,
     Fail,
@@ -43,30 +36,21 @@ from headrace.cluster.transport.interface import (
     Reply,
     total,
 )
-from headrace.cluster.transport.io_loop import IOLoop, Take
+from headrace.cluster.transport.io_loop import IOLoop
 from headrace.cluster.transport.keys import check_key_for, cluster_keys, numeric, split_address
 from headrace.cluster.transport.link import call_back, log
-from headrace.cluster.transport.lookups import Lookups
+from headrace.cluster.transport.lookups import THREADS
 from headrace.cluster.transport.segments import HostProbe
-from headrace.core.errors import (
-    FAILED_PRECONDITION,
-    RESOURCE_EXHAUSTED,
-    UNIMPLEMENTED,
-    AlreadyExistsError,
-    CancelledError,
-    InvalidArgumentError,
-    OpError,
-    UnavailableError,
-    UnknownError,
-)
+from headrace.core import errors
+from headrace.core.errors import OpError
+from headrace.runtime.host.pool import Pool
 
 DATA_PORT: Final = 10_000  # how far the port for large tensors is from the declared one
-T = TypeVar("T")
 
 
 def no_handler(peer: str, method: str, payload: dict[str, Any], tensors: list[Any], reply: Reply, fail: Fail) -> None:
     """Refuses every call: the handler of an endpoint that only calls others."""
-    fail(UNIMPLEMENTED, f"this process answers no calls: received {method!r}", "")
+    fail(errors.UNIMPLEMENTED, f"this process answers no calls: received {method!r}", "")
 
 
 class Endpoint:
@@ -95,17 +79,14 @@ class Endpoint:
         self.refusals: Counter[str] = Counter()
         self.context: zmq.Context[Any] = zmq.Context()
         self.loop = IOLoop("headrace-transport")
-        self.control = self.channel(limits.frame, self._take_control, self._gone)
-        self.bulk = self.channel(limits.chunk + MOST_AROUND, self._take_bulk, self._gone_bulk)
+        self.control = Channel(self, "connection with", limits.frame, self._take_control)
+        self.bulk = Channel(self, "bulk channel of", limits.chunk + MOST_AROUND, self._take_bulk)
         self.bulk_address: str | None = None
         self.address: str | None = None
         self.probe = HostProbe() if shared_memory and hasattr(os, "memfd_create") else None
-        self._connections: dict[bytes, Connection] = {}
-        self._by_bulk: dict[bytes, Connection] = {}
-        self._by_name: dict[str, Connection] = {}
-        self._inbound = 0
+        self.lookups = Pool("headrace-lookup-", THREADS)
+        self._by_name: dict[str, ServerConnection] = {}
         self._authenticator: Authenticator | None = None
-        self._lookups = Lookups()
         try:
             if address is not None:
                 self._bind(address, data_port)
@@ -116,41 +97,29 @@ class Endpoint:
         self.name = self.address or f"{system_socket.gethostname()}:{os.getpid()}"
         self.loop.start(self._end)
 
-    def channel(self, max_frame: int, take: Take, gone: Callable[[bytes], None]) -> Channel:
-        return Channel(self.context, self.loop, self.limits, max_frame, take, gone, self.refusals)
-
     # ---- from any thread
 
     def connect(self, address: str, timeout: float | None = None) -> Peer:
         check_key_for(address, self._keys[0], "connect to")
         connection = ClientConnection(self, address, timeout)
         if not self.loop.submit(partial(connection.act, connection.begin)):
-            raise CancelledError(None, None, f"{address} cannot be reached: this endpoint is closed")
+            raise errors.CancelledError(None, None, f"{address} cannot be reached: this endpoint is closed")
         return connection
 
     def peer(self, name: str) -> Peer | None:
         return self._by_name.get(name)
 
     def links(self) -> dict[str, LinkStatistics]:
-        return total((one.link.name, one.link.statistics) for one in list(self._connections.values()))
+        return total(self.control.connections.values())
 
     def refused(self) -> dict[str, int]:
         return dict(self.refusals)
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
-        self.loop.submit_later(seconds, action)
+        self.loop.submit(partial(self.loop.later, seconds, action))
 
     def close(self) -> None:
         self.loop.stop()
-
-    def look_up(self, connection: Connection, question: Callable[[], T], answer: Callable[[T], None]) -> None:
-        """Asks the network something on another thread, and tells the answer on the I/O thread."""
-
-        def ask() -> None:
-            found = question()
-            connection.submit(lambda: answer(found))
-
-        self._lookups.submit(ask)
 
     # ---- on the I/O thread
 
@@ -176,12 +145,11 @@ class Endpoint:
         self.loop.read(self._authenticator.socket, self._authenticator.answer)
 
     def _take_control(self, frames: list[Any]) -> None:
-        identity = frames[0]
-        connection = self._connections.get(identity)
-        if connection is not None:
-            connection.receive([frame.bytes for frame in frames[1:]])
+        connection = self.control.connections.get(frames[0])
+        if connection is None:
+            self._greet(frames[0], frames)
         else:
-            self._greet(identity, frames)
+            connection.guarded("malformed", connection.take_control, [frame.bytes for frame in frames[1:]])
 
     def _greet(self, identity: bytes, frames: list[Any]) -> None:
         """Takes the first message of a connection."""
@@ -193,79 +161,54 @@ class Endpoint:
         version = wire.version_of(first)
         if version is not None and version != wire.VERSION:
             why = f"it speaks version {version} of the protocol, and this is version {wire.VERSION}"
-            goodbye = wire.Goodbye(FAILED_PRECONDITION, f"{why}: all tasks of a cluster need the same Headrace")
+            goodbye = wire.Goodbye(errors.FAILED_PRECONDITION, f"{why}: all tasks of a cluster need the same Headrace")
             self.refusals["other version"] += 1
         elif not isinstance(head, wire.Hello) or not _is_name(head.name):
             self.refusals["no hello"] += not isinstance(head, wire.Goodbye)
             goodbye = wire.Goodbye()
-        elif self._inbound >= self.limits.peers:
+        elif len(self._by_name) >= self.limits.peers:
             self.refusals["too many peers"] += 1
             why = f"it has {self.limits.peers} connections, and more are not accepted"
-            goodbye = wire.Goodbye(RESOURCE_EXHAUSTED, why)
+            goodbye = wire.Goodbye(errors.RESOURCE_EXHAUSTED, why)
         elif not self.control.know(identity, frames[1]):
             return
         else:
             connection = ServerConnection(self, identity, head)
-            self._inbound += 1
-            self._by_name[connection.link.name] = self._connections[identity] = connection
-            self._by_bulk[connection.bulk_identity] = connection
-            connection.greet(head.probe)
+            self._by_name[connection.name] = connection
+            if self._authenticator is not None:
+                self._authenticator.expected.add(connection.bulk_identity)
             return
         with suppress(zmq.ZMQError):
             self.control.send([identity, wire.encode_head(goodbye), b""])
 
-    def new_bulk(self) -> tuple[bytes, str, bytes, bytes]:
-        """The identity and the secret of a bulk connection to come, and the keys of both its directions."""
-        identity, secret = new_identity(), secrets.token_hex(32)
-        assert self._authenticator is not None
-        self._authenticator.expect(identity, secret.encode())
-        return identity, secret, secrets.token_bytes(32), secrets.token_bytes(32)
-
     def _take_bulk(self, frames: list[Any]) -> None:
-        identity, rest = frames[0], [frame.bytes for frame in frames[1:]]
-        connection = self._by_bulk.get(identity)
+        connection = self.bulk.connections.get(frames[0])
         if connection is None:
             self.refusals["bad chunk"] += 1
+        elif not connection.bulk_open and not self.bulk.know(frames[0], frames[1]):
+            connection.lose("bulk channel of")
         else:
-            if not connection.bulk_open and not self.bulk.know(identity, frames[1]):
-                connection.lose("bulk channel of")
-            else:
-                connection.take_bulk(rest)
-
-    def _gone(self, identity: bytes) -> None:
-        if identity in self._connections:
-            self._connections[identity].lose()
-
-    def _gone_bulk(self, identity: bytes) -> None:
-        if identity in self._by_bulk:
-            self._by_bulk[identity].lose("bulk channel of")
+            connection.guarded("bad chunk", connection.take_bulk, [frame.bytes for frame in frames[1:]])
 
     # ---- ends
 
-    def rename(self, connection: Connection, identity: bytes) -> None:
-        """A connection of this endpoint's is dialed, perhaps anew."""
-        self._connections.pop(connection.identity, None)
-        connection.identity = identity
-        self._connections[identity] = self._by_bulk[connection.bulk_identity] = connection
-
     def forget(self, connection: Connection) -> None:
         """A connection has ended."""
-        self._connections.pop(connection.identity, None)
-        self._by_bulk.pop(connection.bulk_identity, None)
-        if self._by_name.pop(connection.link.name, None) is not None:
-            self._inbound -= 1
+        self.control.connections.pop(connection.identity, None)
+        self.bulk.connections.pop(connection.bulk_identity, None)
+        if self._by_name.pop(connection.name, None) is not None:
             if self._authenticator is not None:
-                self._authenticator.forget(connection.bulk_identity)
-            if self._lost is not None and not self.loop.stopped and connection.over is not None:
-                call_back(self._lost, connection.link.name, connection.over)
+                self._authenticator.expected.discard(connection.bulk_identity)
+            if self._lost is not None and not self.loop.stopped:
+                call_back(self._lost, connection.name, connection.lost)
 
     def _end(self, failure: BaseException | None) -> None:
         error: OpError | None = None
         if failure is not None:
             why = f"the I/O thread of this process has ended: {type(failure).__name__}: {failure}"
-            error = UnavailableError(None, None, why)
-        for connection in list(self._connections.values()):
-            closed = CancelledError(None, None, f"the endpoint was closed: {connection.link.name}")
+            error = errors.UnavailableError(None, None, why)
+        for connection in list(self.control.connections.values()):
+            closed = errors.CancelledError(None, None, f"the endpoint was closed: {connection.name}")
             with suppress(Exception):  # of a thread that has failed
                 connection.end(error or closed, goodbye=True)
         self._dispose()
@@ -273,6 +216,7 @@ class Endpoint:
             call_back(self._failed, error)
 
     def _dispose(self) -> None:
+        self.lookups.close()
         self.control.close(LINGER_MS)
         self.bulk.close(LINGER_MS)
         if self._authenticator is not None:
@@ -296,7 +240,7 @@ def _unbound(address: str, error: zmq.ZMQError) -> OpError:
     """Why a server cannot listen at its address."""
     if error.errno == zmq.EADDRNOTAVAIL:
         why = f"no network interface of this machine has the address of {split_address(address)[0]}"
-        return InvalidArgumentError(None, None, f"{address} cannot be bound: {why}")
+        return errors.InvalidArgumentError(None, None, f"{address} cannot be bound: {why}")
     if error.errno == zmq.EADDRINUSE:
-        return AlreadyExistsError(None, None, f"{address} cannot be bound: another process listens there")
-    return UnknownError(None, None, f"{address} cannot be bound: {error}")
+        return errors.AlreadyExistsError(None, None, f"{address} cannot be bound: another process listens there")
+    return errors.UnknownError(None, None, f"{address} cannot be bound: {error}")

@@ -21,7 +21,8 @@ new one.  A process that has restarted is therefore never taken for the one befo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 from typing import Any, Final, Protocol
 
 from headrace.core.errors import OpError
@@ -54,9 +55,7 @@ class Limits:
     tensors: int = 65_536  # of one message
     backlog: int = 100_000  # messages that one peer does not take
     peers: int = 16_384  # connections that others have made
-    strangers: int = (
-        4096  # of others that have not said who they are, and at most a quarter of the process's descriptors
-    )
+    strangers: int = 4096  # that have not said who they are; at most a quarter of the process's descriptors
     handshake: float = 5.0
     silence: float = 5.0  # a peer that does not answer the heartbeat for so long is lost
     chunk: int = 1 << 20
@@ -66,9 +65,9 @@ class Limits:
 DEFAULT_LIMITS: Final = Limits()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LinkStatistics:
-    """What has passed over one connection, payloads and tensors.  ``shared`` of the bytes went through shared memory."""
+    """What has passed over one connection so far, payloads and tensors.  ``shared`` of the bytes went through shared memory."""
 
     sent_messages: int = 0
     sent_bytes: int = 0
@@ -78,18 +77,14 @@ class LinkStatistics:
 
     def __add__(self, other: LinkStatistics) -> LinkStatistics:
         """Both connections together."""
-        return LinkStatistics(
-            self.sent_messages + other.sent_messages, self.sent_bytes + other.sent_bytes,
-            self.received_messages + other.received_messages, self.received_bytes + other.received_bytes,
-            self.shared_bytes + other.shared_bytes,
-        )  # fmt: skip
+        return LinkStatistics(*map(add, astuple(self), astuple(other)))
 
 
-def total(links: Iterable[tuple[str, LinkStatistics]]) -> dict[str, LinkStatistics]:
+def total(links: Iterable[Peer]) -> dict[str, LinkStatistics]:
     """The sum for each name: a process may have several connections to one address."""
     sums: dict[str, LinkStatistics] = {}
-    for name, statistics in links:
-        sums[name] = sums[name] + statistics if name in sums else statistics
+    for one in list(links):
+        sums[one.name] = sums.get(one.name, LinkStatistics()) + one.statistics
     return sums
 
 
@@ -103,7 +98,10 @@ class RemoteNode:
 class Peer(Protocol):
     """A connection to another endpoint."""
 
+    name: str  # as handlers hear it
     address: str
+    lost: OpError | None  # why the connection has ended
+    statistics: LinkStatistics
 
     def call(self, method: str, payload: Payload, tensors: Tensors, done: Done, timeout: float | None = None) -> None:
         """Asks, and tells ``done(payload, tensors, error)`` the answer, exactly once.
@@ -120,14 +118,6 @@ class Peer(Protocol):
 
     def close(self, error: OpError | None = None) -> None:
         """Ends the connection; calls under way end with CancelledError, or with ``error``."""
-
-    @property
-    def lost(self) -> OpError | None:
-        """Why the connection has ended, or None."""
-
-    @property
-    def statistics(self) -> LinkStatistics:
-        """What has passed so far."""
 
 
 class Transport(Protocol):

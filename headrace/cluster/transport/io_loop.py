@@ -29,8 +29,7 @@ log: Final = logging.getLogger("headrace.cluster")
 
 
 class IOLoop:
-    """One thread.  ``submit``, ``submit_later`` and ``stop`` may be called from any; the rest on the thread itself, or before it
-    starts."""
+    """One thread.  ``submit`` and ``stop`` may be called from any; the rest on the thread itself, or before it starts."""
 
     def __init__(self, name: str) -> None:
         self._epoll = select.epoll()
@@ -43,10 +42,9 @@ class IOLoop:
         self._actions: deque[Callable[[], None]] = deque()
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
-        self._busy: dict[Any, Callable[[], bool]] = {}
         self._lock = threading.Lock()
         self._asleep = True
-        self._stopped = False
+        self.stopped = False  # whether the thread ends
         self._at_end: Callable[[BaseException | None], None] = lambda error: None
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -58,7 +56,7 @@ class IOLoop:
     def submit(self, action: Callable[[], None]) -> bool:
         """Runs the action soon; False after ``stop``."""
         with self._lock:
-            if self._stopped:
+            if self.stopped:
                 return False
             self._actions.append(action)
             if self._asleep:
@@ -74,15 +72,15 @@ class IOLoop:
                     self._rouse()
 
     def _rouse(self) -> None:
-        if not self._stopped:
+        if not self.stopped:
             self._asleep = False
             os.eventfd_write(self._wake, 1)
 
     def stop(self) -> None:
         """Ends the thread after what was submitted, and waits for it unless it is the caller."""
         with self._lock:
-            if not self._stopped:
-                self._stopped = True
+            if not self.stopped:
+                self.stopped = True
                 os.eventfd_write(self._wake, 1)
         if threading.current_thread() is not self.thread:
             self.thread.join()
@@ -92,11 +90,6 @@ class IOLoop:
         self._epoll.close()
         os.close(self._wake)
 
-    @property
-    def stopped(self) -> bool:
-        """Whether the thread ends."""
-        return self._stopped
-
     def read(self, socket: zmq.Socket[Any], take: Take, lock: AbstractContextManager[Any] | None = None) -> None:
         """Calls ``take`` with the frames of each message that comes.  ``lock``: of a socket on which other threads send."""
         self._readers[socket] = (take, lock or nullcontext())
@@ -105,12 +98,6 @@ class IOLoop:
         self._epoll.register(descriptor, select.EPOLLIN)
         with self._lock:
             self._unseen[socket] = False
-
-    def unread(self, socket: zmq.Socket[Any]) -> None:
-        if self._readers.pop(socket, None) is not None:
-            descriptor: int = socket.getsockopt(zmq.FD)  # type: ignore[assignment]
-            del self._by_descriptor[descriptor]
-            self._epoll.unregister(descriptor)
 
     def empty(self, socket: zmq.Socket[Any]) -> None:
         """Receives all that has come, for the next turn.  ZeroMQ ends the process if a connection of a socket is closed while it
@@ -128,24 +115,16 @@ class IOLoop:
         """Runs the action after so long."""
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._numbers), action))
 
-    def submit_later(self, seconds: float, action: Callable[[], None]) -> None:
-        """Runs the action after so long.  From any thread."""
-        self.submit(lambda: self.later(seconds, action))
-
-    def busy(self, key: Any, work: Callable[[], bool]) -> None:
-        """Calls ``work`` once in each turn until it returns False."""
-        self._busy[key] = work
-
     def _run(self) -> None:
         failure: BaseException | None = None
         try:
-            while not self._stopped:
+            while not self.stopped:
                 self._turn()
         except BaseException as e:  # noqa: BLE001 - nobody else would see it
             log.exception("the I/O thread has failed")
             failure = e
         with self._lock:
-            self._stopped = True  # nothing is submitted from now on, and nobody wakes the thread
+            self.stopped = True  # nothing is submitted from now on, and nobody wakes the thread
         try:
             if failure is None:
                 self._run_actions()
@@ -158,7 +137,7 @@ class IOLoop:
     def _turn(self) -> None:
         with self._lock:
             self._asleep = not (self._actions or self._unseen)
-        wait = self._until_next_timer() if self._asleep and not self._busy else 0.0
+        wait = self._until_next_timer() if self._asleep else 0.0
         ready = self._epoll.poll(wait)
         self._run_actions()
         with self._lock:
@@ -166,13 +145,10 @@ class IOLoop:
         for descriptor, _ in ready:
             if descriptor == self._wake:
                 os.eventfd_read(self._wake)
-            elif descriptor in self._by_descriptor:  # not closed by an action
+            else:
                 unseen[self._by_descriptor[descriptor]] = True
         for socket, told in unseen.items():
             self.take_from(socket, told)
-        for key, work in list(self._busy.items()):
-            if not _guarded(work):
-                self._busy.pop(key, None)
         now = time.monotonic()
         while self._timers and self._timers[0][0] <= now:
             _guarded(heapq.heappop(self._timers)[2])
@@ -189,8 +165,6 @@ class IOLoop:
 
         All messages are received before the first is taken: who waits for it needs the interpreter from then on.
         """
-        if socket not in self._readers:  # closed
-            return False
         take, lock = self._readers[socket]
         messages = self._early.pop(socket, [])
         with lock:
@@ -201,21 +175,16 @@ class IOLoop:
             except zmq.Again:
                 pass
         for frames in messages:
-            if socket in self._readers:  # not closed by the one before
-                try:
-                    take(frames)
-                except Exception:  # noqa: BLE001 - one message must not end the I/O thread
-                    log.exception("a message could not be taken")
-        if messages and socket in self._readers:
+            _guarded(take, frames)
+        if messages:
             with lock:  # there may be more; and an answer that `take` sent may have used up what the descriptor tells
                 self.sent(socket)
         return bool(messages)
 
 
-def _guarded(work: Callable[[], Any]) -> Any:
+def _guarded(work: Callable[..., None], *arguments: Any) -> None:
     """Does one thing of many: what it raises must not end the others."""
     try:
-        return work()
+        work(*arguments)
     except Exception:  # noqa: BLE001 - who asked for it is told by the one who submitted it
         log.exception("an action of the I/O thread has failed")
-        return None

@@ -78,11 +78,6 @@ def cluster_keys(key: str | bytes | None = None) -> list[ClusterKey]:
     return [ClusterKey(line, explicit) for line in lines]
 
 
-def cluster_key(key: str | bytes | None = None) -> ClusterKey:
-    """The key of this process, the first if there are two."""
-    return cluster_keys(key)[0]
-
-
 def _users_own() -> Path:
     """The file with the key for this user on this machine, made if it is not there."""
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")

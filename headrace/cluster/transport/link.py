@@ -1,16 +1,18 @@
-"""One end of one connection, without its sockets: what is sent as which message, and what a message means.
+"""Link: one end of one connection, a ``Peer``, without its sockets: what is sent as which message, and what a message means.
 
-``pack`` may be called from any thread.  ``send``, ``tell`` and ``expect`` are called under the lock of the connection;
-everything else is for the endpoint's I/O thread.
+A message goes out on the thread that sends it, under the lock of the socket, unless others must go first or it is too large for
+the control channel.  Everything else happens on the endpoint's I/O thread.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from headrace.cluster.transport import message as wire
@@ -24,78 +26,129 @@ from headrace.cluster.transport.codec import (
     encode_payload,
     encode_tensors,
 )
-from headrace.cluster.transport.interface import Done, Handler, Limits, LinkStatistics, Payload, RemoteNode, Tensors
+from headrace.cluster.transport.interface import NO_ANSWER, Done, LinkStatistics, Payload, RemoteNode, Tensors
 from headrace.cluster.transport.segments import IncomingSegments, OutgoingSegments
 from headrace.core import errors
-from headrace.core.errors import OpError, make_error
+from headrace.core.errors import CancelledError, InternalError, OpError, UnavailableError, make_error
 
 log: Final = logging.getLogger("headrace.cluster")
 
-Build = Callable[[wire.Cargo], wire.Call | wire.Push | wire.Reply]
 Loaded = wire.Call | wire.Push | wire.Reply
+Build = Callable[[wire.Cargo], Loaded]
 
 
 @dataclass(slots=True)
 class Packed:
-    """A message's buffers, copied.  Those in ``aside`` are too large for the control channel and have no place yet."""
+    """A message's buffers, copied.  ``aside``: those too large for the control channel that have no place yet."""
 
     nbytes: int  # of all
-    payload: bytes
+    payload: int
     headers: list[TensorHeader]
     body: bytes
-    aside: tuple[bytes | bytearray, ...] = ()
+    aside: bytearray | None = None
     segment: wire.Segment | None = None
     payload_aside: bool = False
 
 
-class Outlet:
-    """What a link needs of its endpoint."""
+@dataclass(slots=True)
+class _Arrival:
+    """A message that has come.  ``region``: what of it is aside; None also while that is on its way."""
+
+    head: Loaded
+    body: Buffer
+    region: Buffer | None
+
+    @property
+    def whole(self) -> bool:
+        return not self.head.cargo.bulk or self.region is not None
+
+
+class Link:
+    """What is asked of it before it is ready waits until then.  ``name``: what handlers hear; ``address``: of the other end."""
+
+    def __init__(self, endpoint: Any, name: str, address: str) -> None:
+        self.endpoint = endpoint
+        self.name = name
+        self.address = address
+        self.lock = threading.RLock()  # of the socket
+        self.ready = False  # whether messages can travel
+        self.lost: OpError | None = None
+        self.statistics = LinkStatistics()
+        self._limits = endpoint.limits
+        self._queued = 0  # messages that the I/O thread is still to send
+        self._numbers = itertools.count(1)  # of calls, and of regions
+        self._calls: dict[int, Done] = {}
+        self._waiting: list[Callable[[], None]] = []
+        self._on_lost: list[Callable[[OpError], None]] = []
+        self._partly: dict[int, _Arrival] = {}  # by region
+        self._lines: dict[str, deque[_Arrival]] = {}  # by order: a push that is not whole, and those behind it
+        self.outgoing: OutgoingSegments | None = None
+        self.incoming: IncomingSegments | None = None
+        self.sender: BulkSender | None = None
+        self.receiver: BulkReceiver | None = None
+
+    # ---- what the kinds of links supply
 
     def transmit(self, head: bytes, body: bytes) -> None:
         """Sends a message over the control channel."""
         raise NotImplementedError
 
     def open_bulk(self) -> None:
-        """Sees to it that the bulk channel is there."""
-        raise NotImplementedError
+        """Sees to it that the bulk channel is there, if this end can."""
 
     def pump(self) -> None:
         """There are chunks to send."""
         raise NotImplementedError
 
+    def dispose(self, goodbye: bool) -> None:
+        """Lets go of the connection; ``goodbye``: and says so to the other end."""
+        raise NotImplementedError
+
+    # ---- from any thread
+
+    def call(self, method: str, payload: Payload, tensors: Tensors, done: Done, timeout: float | None = None) -> None:
+        number = next(self._numbers)
+        packed = self._pack(payload, tensors)
+
+        def build(cargo: wire.Cargo) -> wire.Call:
+            return wire.Call(number, method, cargo)
+
+        if timeout is None and self._send_now(build, packed, partial(self._calls.__setitem__, number, done)):
+            return
+
+        def begin() -> None:
+            if self.lost is not None:
+                call_back(done, {}, [], self.lost)
+                return
+            if timeout is not None:
+                late = UnavailableError(None, None, f"{self.address} {NO_ANSWER} {method!r} within {timeout} s")
+                self.endpoint.loop.later(timeout, lambda: self._answered(number, {}, [], late))
+            self._calls[number] = done
+            self._send_later(build, packed)
+
+        if not self.endpoint.loop.submit(begin):
+            call_back(done, {}, [], self.lost or self._closed())
+
+    def push(self, method: str, payload: Payload, tensors: Tensors, order: str = "") -> None:
+        self._send(lambda cargo: wire.Push(method, order, cargo), self._pack(payload, tensors))
+
+    def on_lost(self, callback: Callable[[OpError], None]) -> None:
+        def add() -> None:
+            if self.lost is None:
+                self._on_lost.append(callback)
+            elif not isinstance(self.lost, CancelledError):
+                call_back(callback, self.lost)
+
+        self.endpoint.loop.submit(add)
+
+    def close(self, error: OpError | None = None) -> None:
+        self.submit(lambda: self.end(error or self._closed(), goodbye=True))
+
     def submit(self, action: Callable[[], None]) -> None:
-        """Runs the action on the I/O thread if the connection is still there.  From any thread."""
-        raise NotImplementedError
+        """Runs the action on the I/O thread, unless the connection is over by then; what it raises ends the connection."""
+        self.endpoint.loop.submit(partial(self.act, action))
 
-    def send(self, build: Build, packed: Packed) -> None:
-        """Sends a packed message if the connection is still there.  From any thread."""
-        raise NotImplementedError
-
-
-class Link:
-    """See the module."""
-
-    def __init__(self, name: str, handler: Handler, limits: Limits, outlet: Outlet) -> None:
-        self.name = name
-        self._handler = handler
-        self._limits = limits
-        self._outlet = outlet
-        self._calls: dict[int, Done] = {}
-        self._regions = itertools.count(1)
-        self._partly: dict[int, tuple[Loaded, Buffer]] = {}  # by region: messages whose buffers have not come
-        self._after: dict[str, deque[tuple[Loaded, Buffer, Buffer | None]]] = {}  # by order: what waits for such a push
-        self._arrived: dict[int, Buffer] = {}
-        self.outgoing: OutgoingSegments | None = None
-        self.incoming: IncomingSegments | None = None
-        self.sender: BulkSender | None = None
-        self.receiver: BulkReceiver | None = None
-        self._sent = [0, 0]
-        self._received = [0, 0]
-        self._shared = 0
-
-    # ---- sending
-
-    def pack(self, payload: Payload, tensors: Tensors) -> Packed:
+    def _pack(self, payload: Payload, tensors: Tensors) -> Packed:
         """Copies what is to be sent: into shared memory, into a body, or aside until there is a way."""
         data = encode_payload(payload)
         headers, buffers = encode_tensors(tensors)
@@ -108,124 +161,145 @@ class Link:
             raise TypeError(f"a message has at most {self._limits.message} bytes: received {nbytes}")
         outgoing = self.outgoing
         if nbytes <= (self._limits.inline if outgoing is None else self._limits.shared):
-            return Packed(nbytes, data, headers, b"".join((*buffers, data)))
+            return Packed(nbytes, len(data), headers, b"".join((*buffers, data)))
         payload_aside = len(data) > self._limits.shared
         moved = [data, *buffers] if payload_aside else buffers
         body = b"" if payload_aside else data
-        if outgoing is not None:
-            segment = outgoing.place(moved, [memoryview(one).nbytes for one in moved])
-            if segment is not None:
-                return Packed(nbytes, data, headers, body, (), segment, payload_aside)
-        return Packed(nbytes, data, headers, body, tuple(bytearray(one) for one in moved), None, payload_aside)
+        segment = None if outgoing is None else outgoing.place(moved)
+        aside = wire.joined(moved) if segment is None else None
+        return Packed(nbytes, len(data), headers, body, aside, segment, payload_aside)
 
-    def send(self, build: Build, packed: Packed) -> None:
-        """Sends a packed message."""
+    def _send(self, build: Build, packed: Packed) -> None:
+        if not self._send_now(build, packed):
+            self._send_later(build, packed)
+
+    def _send_now(self, build: Build, packed: Packed, before: Callable[[], None] | None = None) -> bool:
+        """Sends on this thread, if nothing must go first: waking the I/O thread would cost more than the message."""
+        if packed.aside is not None or not self.ready:
+            return False
+        with self.lock:
+            if self._queued or self.lost is not None:
+                return False
+            if before is not None:
+                before()
+            self._load(build, packed)
+        return True
+
+    def _send_later(self, build: Build, packed: Packed) -> None:
+        """Sends on the I/O thread, after what was given to it before, when messages can travel."""
+        with self.lock:
+            self._queued += 1
+
+        def send() -> None:
+            with self.lock:
+                self._queued -= 1
+                self._load(build, packed)
+
+        self.submit(lambda: send() if self.ready else self._waiting.append(send))
+
+    def _load(self, build: Build, packed: Packed) -> None:
+        """Sends a packed message.  Under the lock."""
         region = 0
-        if packed.aside:
-            region = self._offer(packed.aside)
-        cargo = wire.Cargo(len(packed.payload), packed.headers, packed.segment, region, packed.payload_aside)
-        self._sent[0] += 1
-        self._sent[1] += packed.nbytes
+        if packed.aside is not None:
+            region = next(self._numbers)
+            assert self.sender is not None
+            self.sender.offer(region, packed.aside)
+            self.open_bulk()
+        cargo = wire.Cargo(packed.payload, packed.headers, packed.segment, region, packed.payload_aside)
+        self.statistics.sent_messages += 1
+        self.statistics.sent_bytes += packed.nbytes
         if packed.segment is not None:
-            self._shared += sum(cargo.aside())
-        self._outlet.transmit(wire.encode_head(build(cargo)), packed.body)
+            self.statistics.shared_bytes += sum(cargo.aside())
+        self.transmit(wire.encode_head(build(cargo)), packed.body)
         if self.outgoing is not None and (numbers := self.outgoing.take_forgotten()):
             self.tell(wire.Forget(numbers))
 
-    def _offer(self, buffers: tuple[bytes | bytearray, ...]) -> int:
-        starts, nbytes = wire.offsets([len(one) for one in buffers])
-        if len(buffers) == 1:
-            data = buffers[0]
-        else:
-            data = bytearray(nbytes)
-            for start, one in zip(starts, buffers, strict=True):
-                data[start : start + len(one)] = one
-        if len(data) < nbytes:
-            data = data + bytes(nbytes - len(data))
-        region = next(self._regions)
-        assert self.sender is not None
-        self.sender.offer(region, data)
-        self._outlet.open_bulk()
-        return region
+    def _closed(self) -> CancelledError:
+        """The error of an end that its own side has closed."""
+        return CancelledError(None, None, f"the connection with {self.address} was closed")
+
+    # ---- on the I/O thread
 
     def tell(self, head: wire.Head) -> None:
         """Sends a message without cargo."""
-        self._outlet.transmit(wire.encode_head(head), b"")
+        self.transmit(wire.encode_head(head), b"")
 
-    def expect(self, number: int, done: Done) -> None:
-        """Somebody waits for the answer to a call."""
-        self._calls[number] = done
+    def act(self, action: Callable[[], None]) -> None:
+        """Acts unless the connection is over.  An exception is told to all who asked something of the connection."""
+        if self.lost is None:
+            try:
+                action()
+            except Exception as e:  # noqa: BLE001 - one connection must not end the I/O thread
+                log.exception("the connection with %s has failed", self.name)
+                why = f"the connection with {self.name} has failed here: {type(e).__name__}: {e}"
+                self.end(InternalError(None, None, why))
 
-    def give_up(self, number: int, error: OpError) -> None:
-        """Ends a call whose answer nobody waits for any more."""
-        done = self._calls.pop(number, None)
-        if done is not None:
-            call_back(done, {}, [], error)
+    def become_ready(self) -> None:
+        """Does what has waited for the connection."""
+        self.ready = True
+        waiting, self._waiting = self._waiting, []
+        for action in waiting:
+            action()
 
-    def end(self, error: OpError) -> None:
-        """The connection is over."""
-        calls, self._calls = self._calls, {}
-        for done in calls.values():
-            call_back(done, {}, [], error)
+    def end(self, error: OpError, goodbye: bool = False) -> None:
+        """Ends the connection, once, and tells who wants to know unless it was closed here."""
+        with self.lock:
+            if self.lost is not None:
+                return
+            self.lost = error
+        for number in list(self._calls):
+            self._answered(number, {}, [], error)
         self._partly.clear()
-        self._after.clear()
-        self._arrived.clear()
+        self._lines.clear()
         if self.outgoing is not None:
             self.outgoing.close()
         self.incoming = self.sender = self.receiver = None
-
-    @property
-    def statistics(self) -> LinkStatistics:
-        sent, received = self._sent, self._received
-        return LinkStatistics(sent[0], sent[1], received[0], received[1], self._shared)
-
-    # ---- receiving
+        try:
+            self.dispose(goodbye)
+        finally:
+            self._waiting.clear()
+            callbacks, self._on_lost = self._on_lost, []
+            if not isinstance(error, CancelledError):
+                for callback in callbacks:
+                    call_back(callback, error)
 
     def receive(self, head: wire.Head, body: Buffer) -> None:
         """Takes a message.  MalformedError: the connection must end."""
         if isinstance(head, (wire.Call, wire.Push, wire.Reply)):
             self._receive_loaded(head, body)
         elif isinstance(head, wire.Failure):
-            self._fail(head)
+            node = RemoteNode(head.node) if head.node else None
+            self._answered(head.number, {}, [], make_error(None, node, head.message, head.code))
         elif isinstance(head, wire.Grant):
             if self.sender is None:
                 raise MalformedError("chunks were granted, and there is no bulk channel")
             self.sender.grant(head.region, head.chunks)
-            self._outlet.pump()
+            self.pump()
         elif isinstance(head, wire.Forget):
             if self.incoming is not None:
                 self.incoming.forget(head.segments)
-        elif isinstance(head, wire.OpenBulk):
-            self._outlet.open_bulk()
         else:
             raise MalformedError(f"{type(head).__name__} is out of place")
 
     def _receive_loaded(self, head: Loaded, body: Buffer) -> None:
-        cargo = head.cargo
+        cargo, arrival = head.cargo, _Arrival(head, body, None)
         wire.check_cargo(cargo, len(body), self._limits.message, self._limits.tensors)
-        region: Buffer | None = None
         if cargo.segment is not None:
             if self.incoming is None:
                 raise MalformedError("a segment came from a peer that shares no memory")
-            region = self.incoming.region(cargo.segment, wire.offsets(cargo.aside())[1])
+            arrival.region = self.incoming.region(cargo.segment, wire.offsets(cargo.aside())[1])
         elif cargo.bulk:
             if self.receiver is None:
                 raise MalformedError("a region was announced, and there is no bulk channel")
             self.receiver.expect(cargo.bulk, wire.offsets(cargo.aside())[1])
-            self._partly[cargo.bulk] = (head, body)
+            self._partly[cargo.bulk] = arrival
+            self.open_bulk()
             self._grant()
-        self._queue(head, body, region)
-
-    def _queue(self, head: Loaded, body: Buffer, region: Buffer | None) -> None:
-        """Delivers a message, or keeps it behind an unfinished push of the same order."""
-        partly = head.cargo.bulk != 0
-        if isinstance(head, wire.Push) and (partly or head.order in self._after):
-            if head.order or partly:
-                order = head.order or f"\0{head.cargo.bulk}"  # without an order: a line of its own
-                self._after.setdefault(order, deque()).append((head, body, region))
-                return
-        if not partly:
-            self._deliver(head, body, region)
+        order = head.order if isinstance(head, wire.Push) else ""
+        if order and (order in self._lines or not arrival.whole):
+            self._lines.setdefault(order, deque()).append(arrival)
+        elif arrival.whole:
+            self._deliver(arrival)
 
     def chunk(self, frames: list[Any]) -> None:
         """Takes a chunk of the bulk channel."""
@@ -235,62 +309,43 @@ class Link:
         self._grant()
         if finished is None:
             return
-        number, region = finished
-        head, body = self._partly.pop(number)
-        if not isinstance(head, wire.Push):
-            self._deliver(head, body, region)
-            return
-        self._arrived[number] = region
-        order = head.order or f"\0{number}"
-        waiting = self._after[order]
-        while waiting:
-            head, body, there = waiting[0]
-            if head.cargo.bulk:
-                if head.cargo.bulk not in self._arrived:
-                    return
-                there = self._arrived.pop(head.cargo.bulk)
-            waiting.popleft()
-            self._deliver(head, body, there)
-        self._after.pop(order, None)
+        arrival = self._partly.pop(finished[0])
+        arrival.region = finished[1]
+        order = arrival.head.order if isinstance(arrival.head, wire.Push) else ""
+        line = self._lines[order] if order else deque([arrival])
+        while line and line[0].whole:
+            self._deliver(line.popleft())
+        if not line:
+            self._lines.pop(order, None)
 
     def _grant(self) -> None:
         assert self.receiver is not None
         for region, chunks in self.receiver.take_grants():
             self.tell(wire.Grant(region, chunks))
 
-    def _deliver(self, head: Loaded, body: Buffer, region: Buffer | None) -> None:
-        raw, buffers = wire.split(head.cargo, body, region)
+    def _deliver(self, arrival: _Arrival) -> None:
+        head = arrival.head
+        raw, buffers = wire.split(head.cargo, arrival.body, arrival.region)
         payload, tensors = decode_payload(raw), decode_tensors(head.cargo.tensors, buffers)
-        self._received[0] += 1
-        self._received[1] += head.cargo.nbytes
+        self.statistics.received_messages += 1
+        self.statistics.received_bytes += head.cargo.nbytes
         if isinstance(head, wire.Reply):
-            done = self._calls.pop(head.number, None)
-            if done is not None:
-                call_back(done, payload, tensors, None)
+            self._answered(head.number, payload, tensors, None)
             return
-        number = head.number if isinstance(head, wire.Call) else 0
-        answer = Answer(self, number)
+        answer = Answer(self, head.number if isinstance(head, wire.Call) else 0)
         try:
-            self._handler(self.name, head.method, payload, tensors, answer.reply, answer.fail)
+            self.endpoint.handler(self.name, head.method, payload, tensors, answer.reply, answer.fail)
         except OpError as e:
             answer.fail(e.error_code, e.message, getattr(e.op, "name", ""))
         except Exception as e:  # noqa: BLE001 - one message must not end the I/O thread
             log.exception("the handler of %r failed", head.method)
             answer.fail(errors.INTERNAL, f"the handler of {head.method!r} failed: {type(e).__name__}: {e}", "")
 
-    def _fail(self, head: wire.Failure) -> None:
-        done = self._calls.pop(head.number, None)
+    def _answered(self, number: int, payload: dict[str, Any], tensors: list[Any], error: OpError | None) -> None:
+        """Tells who made a call, unless it has been told."""
+        done = self._calls.pop(number, None)
         if done is not None:
-            node = RemoteNode(head.node) if head.node else None
-            call_back(done, {}, [], make_error(None, node, head.message, head.code))
-
-    def answer(self, build: Build, packed: Packed) -> None:
-        """Sends a packed answer.  From any thread."""
-        self._outlet.send(build, packed)
-
-    def submit(self, action: Callable[[], None]) -> None:
-        """Runs the action on the I/O thread if the connection is still there.  From any thread."""
-        self._outlet.submit(action)
+            call_back(done, payload, tensors, error)
 
 
 class Answer:
@@ -305,9 +360,9 @@ class Answer:
     def reply(self, payload: Payload, tensors: Tensors) -> None:
         link, number = self._link, self._number
         if number:
-            packed = link.pack(payload, tensors)
+            packed = link._pack(payload, tensors)
             self._number = 0
-            link.answer(lambda cargo: wire.Reply(number, cargo), packed)
+            link._send(lambda cargo: wire.Reply(number, cargo), packed)
 
     def fail(self, code: int, message: str, node: str = "") -> None:
         link, number = self._link, self._number

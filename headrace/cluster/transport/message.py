@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.cluster.transport.codec import ALIGNMENT, Buffer, MalformedError, TensorHeader
 
-VERSION: Final = 2
+VERSION: Final = 3
 JOINED: Final = 4096  # bytes of a body that is in one frame with its head
 
 
@@ -81,8 +81,7 @@ class Welcome(_Head, tag=2):
     probe: Probe | None
     shares: bool
     bulk_address: str
-    bulk_identity: bytes
-    bulk_secret: str
+    bulk_identity: bytes  # what lets the client open it, once
     keys: tuple[bytes, bytes]  # of what the client sends over the bulk channel, of what it receives
 
 
@@ -116,10 +115,6 @@ class Failure(_Head, tag=7):
     node: str
 
 
-class OpenBulk(_Head, tag=8):
-    """The server has something for the bulk channel: the client opens it."""
-
-
 class Grant(_Head, tag=9):
     """So many more chunks of a region may be sent."""
 
@@ -150,7 +145,7 @@ class Chunk(_Head, tag=14):
     header: bytes
 
 
-Head = Hello | Welcome | Ready | Call | Push | Reply | Failure | OpenBulk | Grant | Forget | Goodbye | NoBulk | Chunk
+Head = Hello | Welcome | Ready | Call | Push | Reply | Failure | Grant | Forget | Goodbye | NoBulk | Chunk
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(Head)
@@ -202,15 +197,22 @@ def offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
     return starts, end
 
 
+def joined(buffers: Sequence[Buffer]) -> bytearray:
+    """A region with copies of the buffers."""
+    views = [memoryview(one).cast("B") for one in buffers]
+    starts, nbytes = offsets([view.nbytes for view in views])
+    region = bytearray(nbytes)
+    for start, view in zip(starts, views, strict=True):
+        region[start : start + view.nbytes] = view
+    return region
+
+
 def check_cargo(cargo: Cargo, body: int, max_bytes: int, max_tensors: int) -> None:
     """Refuses cargo that is too large or does not fit the body that it came with."""
     if len(cargo.tensors) > max_tensors:
         raise MalformedError(f"a message has at most {max_tensors} tensors: received {len(cargo.tensors)}")
-    nbytes = least = cargo.payload
-    for header in cargo.tensors:
-        nbytes += header.nbytes
-        least = min(least, header.nbytes)
-    if least < 0 or nbytes > max_bytes:
+    nbytes = cargo.nbytes
+    if cargo.payload < 0 or nbytes > max_bytes or any(header.nbytes < 0 for header in cargo.tensors):
         raise MalformedError(f"a message has at most {max_bytes} bytes: received {nbytes}")
     if cargo.segment is not None and cargo.bulk:
         raise MalformedError("tensors are in shared memory or in the bulk channel, not in both")

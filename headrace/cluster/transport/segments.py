@@ -105,8 +105,9 @@ class OutgoingSegments:
         self._forgotten: list[int] = []
         self._closed = False
 
-    def place(self, buffers: Sequence[Buffer], sizes: Sequence[int]) -> Segment | None:
+    def place(self, buffers: Sequence[Buffer]) -> Segment | None:
         """Copies the buffers into a segment; None where the system has no more of them."""
+        sizes = [memoryview(one).nbytes for one in buffers]
         starts, nbytes = offsets(sizes)
         try:
             held = self._take(HEADER + nbytes)

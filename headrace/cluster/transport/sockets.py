@@ -89,12 +89,9 @@ def as_bulk_server() -> dict[int, Any]:
     return {zmq.ZAP_DOMAIN: BULK, zmq.PLAIN_SERVER: 1}
 
 
-def as_bulk_client(identity: bytes, secret: str) -> dict[int, Any]:
-    """The options of a connection to the bulk channel of another, which has told them."""
-    return {
-        zmq.PLAIN_SERVER: 0, zmq.ROUTING_ID: identity, zmq.PLAIN_USERNAME: identity.hex().encode(),
-        zmq.PLAIN_PASSWORD: secret.encode(),
-    }  # fmt: skip
+def as_bulk_client(identity: bytes) -> dict[int, Any]:
+    """The options of a connection to the bulk channel of another, which has told the identity."""
+    return {zmq.PLAIN_SERVER: 0, zmq.ROUTING_ID: identity, zmq.PLAIN_USERNAME: identity}
 
 
 def router(context: zmq.Context[Any], limits: Limits, max_frame: int) -> Socket:
@@ -117,22 +114,7 @@ def url(ip: str, port: str) -> str:
     return f"tcp://[{ip}]:{port}" if ":" in ip else f"tcp://{ip}:{port}"
 
 
-def monitor(socket: Socket) -> Socket:
-    """A socket that tells what happens to the other's connections."""
-    watch: Socket = socket.get_monitor_socket(WATCHED)
-    watch.linger = 0
-    return watch
-
-
 def event_of(frames: list[Any]) -> tuple[int, int, str]:
     """What happened, as a monitor told it: the event, its value, and where."""
     event = parse_monitor_message([frames[0], frames[1].bytes])
     return int(event["event"]), int(event["value"]), event["endpoint"].decode()
-
-
-def close(socket: Socket, watch: Socket | None, linger: int = 0) -> None:
-    """Closes a socket and its monitor; ``linger``: milliseconds for what is still to be sent."""
-    if watch is not None:
-        socket.disable_monitor()
-        watch.close(0)
-    socket.close(linger)

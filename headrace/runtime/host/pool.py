@@ -20,9 +20,12 @@ _numbers = itertools.count(1)
 class Pool:
     """Thread-safe.  Its threads do not keep the program alive."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = THREAD_NAME, most: int | None = None) -> None:
+        """``most``: threads; more calls wait for one."""
+        self._name = name
+        self._most = most
         self._calls: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
-        self._idle = 0
+        self._idle = 0  # threads without a call; below 0: calls without a thread
         self._threads = 0
         self._lock = threading.Lock()
         self._closed = False
@@ -37,11 +40,11 @@ class Pool:
         with self._lock:
             if self._closed:
                 raise RuntimeError("the pool is closed")
-            if self._idle > 0:
+            if self._idle > 0 or self._threads == self._most:
                 self._idle -= 1
             else:
+                threading.Thread(target=self._work, name=f"{self._name}{next(_numbers)}", daemon=True).start()
                 self._threads += 1
-                threading.Thread(target=self._work, name=f"{THREAD_NAME}{next(_numbers)}", daemon=True).start()
         self._calls.put(call)
 
     def close(self) -> None:

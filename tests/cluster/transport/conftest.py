@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.cluster.transport.endpoint import Endpoint
-from headrace.cluster.transport.in_process import InProcessEndpoint, Network
+from headrace.cluster.transport.in_process import InProcessEndpoint
 
 KINDS = ("shared memory", "bulk", "in process")
 PATIENCE_S = 20.0
@@ -26,7 +26,7 @@ def own_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 def make_endpoint(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
     """Makes an endpoint over sockets, or of the kind that the test names by ``indirect`` parameters."""
     kind = getattr(request, "param", KINDS[0])
-    network, endpoints = Network(), []
+    network, endpoints = {}, []
 
     def make(handler: Any = None, address: str | None = None, **options: Any) -> Any:
         if kind == "in process":

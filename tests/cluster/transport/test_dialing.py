@@ -149,7 +149,7 @@ def test_a_host_that_moves_is_found_again(make_endpoint, monkeypatch):
     moved = keyed.connect(f"pod.test:{split_address(new.address)[1]}")
     here[0] = "127.0.0.1"
     assert ask(moved, "echo", {"n": 2})[0] == {"n": 2}
-    assert threads == {"headrace-lookup"}
+    assert threads and all(name.startswith("headrace-lookup-") for name in threads)
 
 
 def test_a_slow_resolver_stops_nobody(make_endpoint, monkeypatch):
@@ -200,7 +200,7 @@ def test_another_version_is_refused_with_the_reason(make_endpoint, monkeypatch):
 
     monkeypatch.setattr(wire, "encode_head", of_another_version)
     with pytest.raises(
-        errors.FailedPreconditionError, match=r"refuses this process: it speaks version 77 .* this is version 2"
+        errors.FailedPreconditionError, match=r"refuses this process: it speaks version 77 .* this is version 3"
     ):
         ask(client.connect(server.address), "echo")
     assert server.refused() == {"other version": 1}

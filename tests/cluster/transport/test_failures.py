@@ -60,11 +60,10 @@ def break_receive(endpoint, peer):
 PLACES = {
     "an action": lambda endpoint, peer: endpoint.loop.submit(die),
     "a timer": lambda endpoint, peer: endpoint.later(0.0, die),
-    "work": lambda endpoint, peer: endpoint.loop.submit(lambda: endpoint.loop.busy("work", die)),
     "a handler": lambda endpoint, peer: peer.push("die", {}, []),
     "the poll": break_poll,
     "a socket": break_receive,
-    "a connection": lambda endpoint, peer: next(iter(endpoint._connections.values())).submit(die),
+    "a connection": lambda endpoint, peer: next(iter(endpoint.control.connections.values())).submit(die),
 }
 
 
@@ -99,9 +98,8 @@ def test_a_mistake_in_one_action_ends_no_other(make_endpoint, caplog):
     ask(peer, "echo")
     server.loop.submit(mistake)
     server.later(0.0, mistake)
-    server.loop.submit(lambda: server.loop.busy("work", mistake))
     assert ask(peer, "echo", {"n": 1}, [torch.ones(100_000)])[0] == {"n": 1}
-    until(lambda: caplog.text.count("an action of the I/O thread has failed") == 3, "three lines")
+    until(lambda: caplog.text.count("an action of the I/O thread has failed") == 2, "two lines")
 
 
 def test_the_error_of_an_action_goes_to_who_asked(make_endpoint, monkeypatch):

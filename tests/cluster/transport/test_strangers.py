@@ -17,7 +17,7 @@ from headrace.cluster.transport import message as wire
 from headrace.cluster.transport import sockets
 from headrace.cluster.transport.endpoint import Endpoint
 from headrace.cluster.transport.interface import DEFAULT_LIMITS
-from headrace.cluster.transport.keys import cluster_key, split_address
+from headrace.cluster.transport.keys import cluster_keys, split_address
 from headrace.core import errors
 
 from .conftest import Answers, ask, until
@@ -190,7 +190,7 @@ def test_a_wrong_key_is_an_error_that_says_so(job):
 
 def test_the_servers_key_alone_does_not_let_a_client_in(job, context):
     stranger = context.socket(zmq.DEALER)
-    stranger.curve_serverkey = sockets.CurveKeys(cluster_key(KEY)).server[0]
+    stranger.curve_serverkey = sockets.CurveKeys(cluster_keys(KEY)[0]).server[0]
     stranger.curve_publickey, stranger.curve_secretkey = zmq.curve_keypair()
     stranger.connect(f"tcp://{job.server.address}")
     shout(stranger, [wire.encode_head(wire.Hello(wire.VERSION, "stranger", None)), b""])
@@ -202,7 +202,7 @@ def test_the_servers_key_alone_does_not_let_a_client_in(job, context):
 PROBES = st.builds(wire.Probe, st.integers(-1, 99), st.integers(-1, 99), st.binary(min_size=32, max_size=32))
 HEADS = st.one_of(
     st.binary(max_size=100),
-    st.builds(wire.Hello, st.integers(0, 2), st.text(max_size=300), st.none() | PROBES),
+    st.builds(wire.Hello, st.integers(0, wire.VERSION), st.text(max_size=300), st.none() | PROBES),
     st.builds(wire.Ready, st.booleans()),
     st.builds(wire.Grant, st.integers(-1, 5), st.integers(-5, 2**63 - 1)),
     st.builds(wire.Forget, st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3)),
@@ -220,7 +220,7 @@ HEADS = st.one_of(
 
 def test_frames_of_a_member_that_makes_no_sense(job, context):
     """Even who has the key cannot disturb the others by what is malformed."""
-    keys = sockets.CurveKeys(cluster_key(KEY))
+    keys = sockets.CurveKeys(cluster_keys(KEY)[0])
 
     @settings(max_examples=40)
     @given(
@@ -272,7 +272,7 @@ def test_an_announcement_that_is_too_large_ends_its_connection_only(job):
 
 
 def test_a_client_that_is_gone_before_its_welcome_is_forgotten(job, context):
-    keys = sockets.CurveKeys(cluster_key(KEY))
+    keys = sockets.CurveKeys(cluster_keys(KEY)[0])
     for _ in range(50):
         member = control_client(context, keys)
         member.connect(f"tcp://{job.server.address}")
@@ -359,7 +359,7 @@ def test_a_recorded_conversation_cannot_be_replayed():
         server.close()
 
 
-def test_the_secret_of_a_bulk_channel_is_good_once(job, context):
+def test_the_identity_for_a_bulk_channel_is_good_once(job, context):
     welcomes = []
     member = Endpoint(key=KEY, shared_memory=False)
     try:
@@ -367,7 +367,7 @@ def test_the_secret_of_a_bulk_channel_is_good_once(job, context):
         ask(peer, "echo", {}, [torch.zeros(1_000_000)])
         welcomes.append(peer._welcome)
         thief = context.socket(zmq.DEALER)
-        for option, value in sockets.as_bulk_client(welcomes[0].bulk_identity, welcomes[0].bulk_secret).items():
+        for option, value in sockets.as_bulk_client(welcomes[0].bulk_identity).items():
             thief.setsockopt(option, value)
         thief.connect(f"tcp://{job.server.bulk_address}")
         shout(thief, [bytes(24), bytes(100)])
