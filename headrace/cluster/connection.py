@@ -7,15 +7,30 @@ import logging
 import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import torch
 
 from headrace.cluster.health import Health, Told
 from headrace.cluster.limits import limits
 from headrace.cluster.op_agreement import check_version
-from headrace.cluster.remote import MOMENT, SAY_AFTER, RemoteRuns, ask, lost_receiver
+from headrace.cluster.remote import RemoteRuns
+from headrace.cluster.request import (
+    MOMENT,
+    Asked,
+    Close,
+    Greeting,
+    Hello,
+    Introduction,
+    Open,
+    Ping,
+    Reset,
+    ask,
+    lost_receiver,
+    send,
+)
 from headrace.cluster.session_config import to_plain
 from headrace.cluster.transport import open_endpoint
 from headrace.cluster.transport.interface import NO_ANSWER, Peer, Transport
@@ -75,7 +90,7 @@ class ClusterConnection:
 
     def __init__(
         self, endpoint: Transport, addresses: Mapping[str, str], config: ConfigProto, first: str, own: str | None,
-        introduction: Mapping[str, Any] | None = None,
+        introduction: Introduction | None = None,
     ) -> None:  # fmt: skip
         """``first``: the task whose devices are preferred.  ``own``: the task that is this process; None if none is.
 
@@ -86,8 +101,8 @@ class ClusterConnection:
         self._addresses = dict(addresses)
         self._own = own
         self._peers: dict[str, Peer] = {}
-        self._introduction = {} if introduction is None else {"from": dict(introduction)}
-        self._health = Health(endpoint, lambda task: {"wanted": task}, self.lose)
+        self._introduction = introduction
+        self._health = Health(endpoint, Ping, self.lose)
         self._losers: list[Told] = []
         self._closed = False
         filters = checked_filters(config.device_filters)
@@ -109,66 +124,30 @@ class ClusterConnection:
 
     def _greet(self, wanted: Sequence[str], config: ConfigProto) -> list[Task]:
         """Waits until every task has answered, and opens the session there."""
-        answers: dict[str, dict[str, Any]] = {}
-        failed: list[errors.OpError] = []
-        changed = threading.Condition()
-
-        def greeting(task: str) -> Any:
-            def done(reply: dict[str, Any], values: list[Any], error: errors.OpError | None) -> None:
-                with changed:
-                    if error is None:
-                        answers[task] = reply
-                    else:
-                        failed.append(
-                            lost_receiver(task, error) if isinstance(error, errors.UnavailableError) else error
-                        )
-                    changed.notify_all()
-
-            return done
-
+        asked = Asked()
         for task in wanted:
-            self._peers[task].call("hello", {"wanted": task, **self._introduction}, [], greeting(task))
+            asked.ask(task, self._peers[task], Hello(task, self._introduction))
         until = monotonic() + config.operation_timeout_in_ms / 1000 if config.operation_timeout_in_ms else None
-        said = monotonic()
-        with changed:
-            while len(answers) < len(wanted):
-                if failed:
-                    raise errors.make_error(None, None, f"{failed[0].message} {at()}", failed[0].error_code)
-                missing = ", ".join(f"{t} at {self._peers[t].address}" for t in wanted if t not in answers)
-                if until is not None and monotonic() > until:
-                    raise errors.DeadlineExceededError(
-                        None, None, f"the session could not begin, as these tasks did not answer: {missing} {at()}"
-                    )
-                if monotonic() - said >= SAY_AFTER:
-                    said = monotonic()
-                    log.warning("CreateSession still waiting for response from worker: %s", missing)
-                changed.wait(0.2)
+        if not asked.wait("CreateSession still waiting for response from worker:", until):
+            late = f"the session could not begin, as these tasks did not answer: {asked.whom()} {at()}"
+            raise errors.DeadlineExceededError(None, None, late)
+        for task, error in asked.failed.items():
+            why = lost_receiver(task, error) if isinstance(error, errors.UnavailableError) else error
+            raise errors.make_error(None, None, f"{why.message} {at()}", why.error_code)
         tasks = []
         for task in wanted:
-            reply = answers[task]
-            check_version(task, self._peers[task].address, reply["headrace"])
-            self._health.heard(task, reply["incarnation"], self._peers[task])
-            session = {
-                "session": self._session,
-                "config": to_plain(config),
-                "cluster": self._addresses,
-                "task": self._own,
-            }
-            ask(self._peers[task], "open", session, seconds=None if until is None else max(until - monotonic(), MOMENT))
-            devices = [Device(name, kind, torch.device("cpu"), memory) for name, kind, memory in reply["devices"]]
-            tasks.append(Task(task, devices, RemoteRuns(self._peers[task], self._session, task, reply["incarnation"])))
+            peer, greeting = self._peers[task], asked.answers[task]
+            check_version(task, peer.address, greeting.headrace)
+            self._health.heard(task, greeting.incarnation, peer)
+            left = None if until is None else max(until - monotonic(), MOMENT)
+            ask(peer, Open(self._session, to_plain(config), self._addresses, self._own), seconds=left)
+            devices = [Device(name, kind, torch.device("cpu"), memory) for name, kind, memory in greeting.devices]
+            tasks.append(Task(task, devices, RemoteRuns(peer, self._session, task, greeting.incarnation)))
         return tasks
 
     def send_to(self, task: str) -> Send:
         """What sends to a task from a partition of this process."""
-        peer = self._peers[task]
-
-        def send(step: int, key: str, values: Sequence[Any]) -> None:
-            if peer.lost is not None:
-                raise lost_receiver(task, peer.lost)
-            peer.push("send", {"step": step, "key": key}, values, order=f"{step}/{key}")
-
-        return send
+        return partial(send, self._peers[task], task)
 
     def on_lost(self, lose: Told) -> None:
         self._losers.append(lose)
@@ -181,19 +160,20 @@ class ClusterConnection:
     def reset(self, containers: Sequence[str]) -> None:
         """Empties containers on all tasks."""
         for peer in self._peers.values():
-            ask(peer, "reset", {"containers": list(containers)})
+            ask(peer, Reset(list(containers)))
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
         self._health.close()
-        told = [peer for peer in self._peers.values() if peer.lost is None]
-        answered = threading.Semaphore(0)
-        for peer in told:
-            peer.call("close", {"session": self._session}, [], lambda *answer: answered.release(), GOODBYE)
-        for _ in told:
-            answered.acquire(timeout=GOODBYE)
+        goodbyes = []
+        for task, peer in self._peers.items():
+            if peer.lost is None:
+                goodbyes.append(Asked())
+                goodbyes[-1].ask(task, peer, Close(self._session), seconds=GOODBYE)
+        for goodbye in goodbyes:
+            goodbye.wait("still waiting for the end of the session on")
         for peer in self._peers.values():
             peer.close()
 
@@ -206,7 +186,7 @@ def connect(target: str, config: ConfigProto) -> ClusterConnection:
         endpoint = client_endpoint(address)
         peer = endpoint.connect(address)
         try:
-            reply = ask(peer, "hello", {}, seconds=seconds)
+            greeting: Greeting = ask(peer, Hello(), seconds=seconds)
         finally:
             peer.close()
     except errors.OpError as e:
@@ -214,7 +194,7 @@ def connect(target: str, config: ConfigProto) -> ClusterConnection:
             late = f"{address} {NO_ANSWER} within {seconds:g} s: no server listens there yet {at()}"
             raise errors.UnavailableError(None, None, late) from None
         raise errors.with_user_line(e) from None
-    return ClusterConnection(endpoint, reply["cluster"], config, reply["task"], None)
+    return ClusterConnection(endpoint, greeting.cluster, config, greeting.task, None)
 
 
 def _is_visible(task: str, filters: Sequence[str]) -> bool:

@@ -27,7 +27,9 @@ from headrace.cluster.membership import (
     Ping,
     Tick,
 )
-from headrace.cluster.transport.interface import CLOSED, Payload, Peer, Transport
+from headrace.cluster.request import Answer, call
+from headrace.cluster.request import Ping as PingRequest
+from headrace.cluster.transport.interface import CLOSED, Peer, Transport
 from headrace.core.errors import OpError, make_error
 
 log = logging.getLogger("headrace.cluster")
@@ -40,7 +42,7 @@ _last_seen: Final[dict[str, int]] = {}  # the incarnation that was at an address
 class Health:
     """Thread-safe."""
 
-    def __init__(self, endpoint: Transport, greeting: Callable[[str], Payload], told: Told) -> None:
+    def __init__(self, endpoint: Transport, greeting: Callable[[str], PingRequest], told: Told) -> None:
         """``greeting(task)``: what a task is told with the first question.
 
         ``told`` is called once for each task that is lost, mostly on the I/O thread.
@@ -62,7 +64,7 @@ class Health:
             start = not self._ticks and not self._closed
             self._ticks = self._ticks or start
         peer.on_lost(lambda error: self._feed(Broken(task, error.message), peer))
-        peer.call("ping", self._greeting(task), [], partial(self._answered, task, peer))
+        call(peer, self._greeting(task), [], partial(self._answered, task, peer))
         if start:
             self._endpoint.later(PING_SECONDS, self._tick)
 
@@ -96,7 +98,7 @@ class Health:
     def _follow(self, instruction: Instruction, peer: Peer) -> None:
         task = instruction.task
         if isinstance(instruction, Ping):
-            peer.call("ping", {}, [], partial(self._answered, task, peer))
+            call(peer, PingRequest(), [], partial(self._answered, task, peer))
         elif isinstance(instruction, Joined):
             _last_seen[peer.address] = instruction.incarnation
             if instruction.restarted:
@@ -109,6 +111,6 @@ class Health:
             peer.close(error)
             self._told(task, error)
 
-    def _answered(self, task: str, peer: Peer, reply: dict[str, Any], values: list[Any], error: OpError | None) -> None:
+    def _answered(self, task: str, peer: Peer, answer: Answer, values: list[Any], error: OpError | None) -> None:
         if error is None:  # else the connection has ended, and `on_lost` tells
-            self.heard(task, reply["incarnation"], peer)
+            self.heard(task, answer.incarnation, peer)

@@ -30,10 +30,11 @@ def check_version(task: str, address: str, version: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-def user_ops(data: Portable) -> dict[str, list[str]]:
+def user_ops(data: Portable) -> dict[str, tuple[str, str, str]]:
     """The ops in a partition that a user declared, with what this process knows of them."""
     names = {node["op"] for graph in data.graphs for node in graph["nodes"]}
-    return {name: list(fingerprint(one)) for name in sorted(names) if not (one := REGISTRY.get(name)).built_in}
+    mine = {name: fingerprint(one) for name in sorted(names) if not (one := REGISTRY.get(name)).built_in}
+    return {name: (one.digest, one.signature, one.location) for name, one in mine.items()}
 
 
 def check_user_ops(task: str, data: Portable, wanted: Mapping[str, Sequence[str]]) -> None:

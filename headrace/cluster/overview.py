@@ -12,7 +12,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-from headrace.cluster.remote import ask
+from headrace.cluster.request import Greeting, Hello, Report, Status, ask, call
 from headrace.cluster.transport import open_endpoint
 from headrace.cluster.transport.interface import Peer, Transport
 from headrace.cluster.transport.keys import split_address
@@ -37,12 +37,12 @@ class Overview:
         self._endpoint: Transport = open_endpoint()
         try:
             peer = self._endpoint.connect(address, patience)
-            reply = ask(peer, "hello", {}, seconds=patience)
+            greeting: Greeting = ask(peer, Hello(), seconds=patience)
             peer.close()
         except BaseException:
             self._endpoint.close()
             raise
-        self.addresses: Mapping[str, str] = {**reply["cluster"], reply["task"]: address}
+        self.addresses: Mapping[str, str] = {**greeting.cluster, greeting.task: address}
 
     def __enter__(self) -> Overview:
         return self
@@ -61,18 +61,18 @@ class Overview:
             tasks = [task for task in self.addresses if task not in self._asked]
             self._asked.update(tasks)
         for task in tasks:
-            self._peer(task).call("status", {}, [], partial(self._note, task), self.patience)
+            call(self._peer(task), Status(), [], partial(self._note, task), self.patience)
         with self._changed:
             self._changed.wait_for(lambda: not self._asked & awaited, self.patience + 1)
             nothing = {"error": f"no answer within {self.patience:g} s"}
             return {task: self._answers.get(task) or self._silent.get(task, nothing) for task in self.addresses}
 
-    def _note(self, task: str, reply: dict[str, Any], values: list[Any], error: OpError | None) -> None:
+    def _note(self, task: str, report: Report, values: list[Any], error: OpError | None) -> None:
         """Takes an answer, on the endpoint's thread."""
         with self._changed:
             self._asked.discard(task)
             if error is None:
-                self._answers[task] = {**reply, "time": monotonic()}
+                self._answers[task] = {**report.status, "incarnation": report.incarnation, "time": monotonic()}
                 self._silent.pop(task, None)
             else:
                 self._silent[task] = {"error": error.message}

@@ -21,19 +21,46 @@ from headrace.cluster.admission import SESSIONS, Admission, Once
 from headrace.cluster.health import Health
 from headrace.cluster.limits import lost_seconds
 from headrace.cluster.op_agreement import check_user_ops, own_version
-from headrace.cluster.remote import ask, lost_receiver
+from headrace.cluster.request import (
+    REQUESTS,
+    Abort,
+    Answer,
+    Close,
+    Greeting,
+    Handle,
+    Hello,
+    Introduction,
+    Open,
+    Ping,
+    Register,
+    Report,
+    Request,
+    Reset,
+    Run,
+    Send,
+    Statistics,
+    Status,
+    Take,
+    Trace,
+    Traced,
+    ask,
+    lost_receiver,
+    parsed,
+    send,
+)
 from headrace.cluster.session_config import from_plain
 from headrace.cluster.status import process_status, transport_status, worker_status
 from headrace.cluster.transport.interface import CLOSED, Fail, Peer, Reply, Transport
 from headrace.cluster.transport.keys import is_loopback, split_address
-from headrace.cluster.transport.portable_codec import decode_portable
 from headrace.core import errors
 from headrace.core.errors import OpError
+from headrace.passes.portable import Portable
 from headrace.runtime.code.failure import error_class
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.planning.planner import Planner
-from headrace.runtime.session.partition_worker import PartitionWorker, Send
+from headrace.runtime.session.partition_worker import PartitionWorker
+from headrace.runtime.session.partition_worker import Send as SendValues
 
 log = logging.getLogger("headrace.cluster")
 
@@ -93,59 +120,58 @@ class TaskService:
         self, peer: str, method: str, payload: dict[str, Any], tensors: list[Any], reply: Reply, fail: Fail
     ) -> None:
         """Answers a message; longer work is left to the worker's pool."""
-        answer = _METHODS.get(method)
-        if answer is None:
+        kind, answer = REQUESTS.get(method), _METHODS.get(method)
+        if kind is None or answer is None:
             fail(errors.UNIMPLEMENTED, f"{self.worker.task} knows no method {method!r}", "")
             return
-        if method not in _ONE_WAY:
+        if not kind.one_way:
             admitted = self.admission.admit(peer)
             if isinstance(admitted, str):
                 fail(errors.RESOURCE_EXHAUSTED, f"{self.worker.task} refuses {method!r}: {admitted}", "")
                 return
             once = Once(admitted)
             reply, fail = once.around(reply), once.around(fail)
-        message = _Message(peer, self.incarnation, payload, tensors, reply, fail)
-        if method in _QUICK:
-            self._answer(answer, message)
+        message = Message(peer, self.incarnation, tensors, reply, fail)
+        work = partial(self._answer, answer, kind, payload, message)
+        if kind.quick:
+            work()
         else:
-            self.worker.pool.submit(partial(self._answer, answer, message))
+            self.worker.pool.submit(work)
 
-    def _answer(self, answer: Callable[[TaskService, _Message], None], message: _Message) -> None:
+    def _answer(self, answer: Answers, kind: type[Request], payload: dict[str, Any], message: Message) -> None:
         try:
-            answer(self, message)
+            answer(self, parsed(payload, kind, f"what {message.peer} asks of {self.worker.task}"), message)
         except Exception as e:  # noqa: BLE001 - the other side raises it
             message.refuse(e)
 
-    def hello(self, message: _Message) -> None:
-        self._meet(message)
-        devices = [[d.name, d.device_type, d.memory_limit] for d in self.worker.devices]
-        message.answer({
-            "task": self.worker.task, "cluster": dict(self.addresses), "devices": devices, "headrace": self.version,
-        })  # fmt: skip
+    def hello(self, request: Hello, message: Message) -> None:
+        self._meet(request, message.peer)
+        devices = [(d.name, d.device_type, d.memory_limit) for d in self.worker.devices]
+        message.answer(Greeting(self.incarnation, self.worker.task, dict(self.addresses), devices, self.version))
 
-    def ping(self, message: _Message) -> None:
-        """Somebody looks whether this task is there; another task says who it is, as it is going to send."""
-        self._meet(message)
-        if "sends" in message.payload:
-            self._senders[message.payload["from"]["task"]] = message.peer
+    def ping(self, request: Ping, message: Message) -> None:
+        self._meet(request, message.peer)
+        if request.sends and request.asker is not None:
+            self._senders[request.asker.task] = message.peer
         message.answer()
 
-    def status(self, message: _Message) -> None:
-        """What the task is doing, for ``headrace top``."""
-        message.answer({
+    def status(self, request: Status, message: Message) -> None:
+        """For ``headrace top``."""
+        refused = {"too many calls": self.admission.refused}
+        message.answer(Report(self.incarnation, {
             "task": self.worker.task, "address": self.addresses.get(self.worker.task, ""),
             **process_status(self.begun_at), **worker_status(self.worker),
-            **transport_status(self.endpoint, self.addresses, message.peer, {"too many calls": self.admission.refused}),
-        })  # fmt: skip
+            **transport_status(self.endpoint, self.addresses, message.peer, refused),
+        }))  # fmt: skip
 
-    def open(self, message: _Message) -> None:
+    def open(self, request: Open, message: Message) -> None:
         """Begins a session; its name is the client's choice."""
-        name = message.payload["session"]
-        config = from_plain(message.payload["config"], self.worker.config)
+        name = request.session
+        config = from_plain(request.config, self.worker.config)
         timeout = config.operation_timeout_in_ms / 1000
         graph = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
-        addresses = {**message.payload["cluster"], **self.addresses}  # the client may know workers that came later
-        send_to = partial(self._send_to, addresses, message.payload.get("task"), message.peer)
+        addresses = {**request.cluster, **self.addresses}  # the client may know workers that came later
+        send_to = partial(self._send_to, addresses, request.task, message.peer)
         session = RemoteSession(message.peer, graph, PartitionWorker(Planner(graph, config), send_to))
         with self._lock:
             problem = self._session_problem(name)
@@ -157,104 +183,80 @@ class TaskService:
         log.info("%s: a session begins (%s)", self.worker.task, name)
         message.answer()
 
-    def register(self, message: _Message) -> None:
-        payload, begun, partitions = message.payload, monotonic(), self._session(message.payload).partitions
-        data = decode_portable(payload["graph"], message.tensors)
-        check_user_ops(self.worker.task, data, payload["ops"])
-        handle = partitions.register(data, {}, payload["routes"], payload["sources"])
-        seconds = payload["seconds"]
+    def register(self, request: Register, message: Message) -> None:
+        begun, partitions = monotonic(), self._session(request.session).partitions
+        data = Portable(request.graphs, request.lines, message.tensors)
+        check_user_ops(self.worker.task, data, request.ops)
+        handle = partitions.register(data, {}, request.routes, request.sources)
+        seconds = request.seconds
         if (
             seconds is not None and monotonic() - begun > seconds
         ):  # the client has given up, and would register it again
             partitions.forget(handle)
             late = f"the step ran out of time: {self.worker.task} has registered it in more than {seconds:.3g} s"
             raise errors.DeadlineExceededError(None, None, late)
-        message.answer({"handle": handle})
+        message.answer(Handle(self.incarnation, handle))
 
-    def trace(self, message: _Message) -> None:
-        """Keeps a partition once more, for steps that are traced."""
-        message.answer({"handle": self._session(message.payload).partitions.trace(message.payload["handle"])})
+    def trace(self, request: Trace, message: Message) -> None:
+        message.answer(Handle(self.incarnation, self._session(request.session).partitions.trace(request.handle)))
 
-    def statistics(self, message: _Message) -> None:
-        """What a traced partition did in its last step."""
-        stats = self._session(message.payload).partitions.statistics(message.payload["handle"])
-        message.answer({"statistics": stats.SerializeToString()})
+    def statistics(self, request: Statistics, message: Message) -> None:
+        stats = self._session(request.session).partitions.statistics(request.handle)
+        message.answer(Traced(self.incarnation, stats.SerializeToString()))
 
-    def run(self, message: _Message) -> None:
-        payload = message.payload
-        partitions = self._session(payload).partitions
-        for step in payload["ended"]:
+    def run(self, request: Run, message: Message) -> None:
+        partitions = self._session(request.session).partitions
+        for step in request.ended:
             partitions.end(step)
-        seconds = payload["seconds"]
-        until = None if seconds is None else monotonic() + seconds
+        until = None if request.seconds is None else monotonic() + request.seconds
+        partitions.run(request.handle, request.step, message.tensors, message.done, until)
 
-        def done(results: Sequence[Any] | None, error: BaseException | None) -> None:
-            if error is not None:
-                message.refuse(error)
-            else:
-                message.answer(tensors=[_on_host(value) for value in results or ()])
+    def abort(self, request: Abort, message: Message) -> None:
+        error = errors.make_error(None, None, request.message, request.code)
+        self._session(request.session).partitions.abort(request.step, error)
 
-        partitions.run(payload["handle"], payload["step"], message.tensors, done, until)
-
-    def abort(self, message: _Message) -> None:
-        payload = message.payload
-        error = errors.make_error(None, None, payload["message"], payload["code"])
-        self._session(payload).partitions.abort(payload["step"], error)
-
-    def send(self, message: _Message) -> None:
-        """What a partition of another task has sent to one of this task.
-
-        The sender waits for no answer: what cannot be kept ends its connection, and with that the step.
-        """
+    def send(self, request: Send, message: Message) -> None:
+        """The sender waits for no answer: what cannot be kept ends its connection, and with that the step."""
         try:
-            self.worker.rendezvous.send(message.payload["step"], message.payload["key"], message.tensors)
+            self.worker.rendezvous.send(request.step, request.key, message.tensors)
         except errors.ResourceExhaustedError as e:
             sender = self.endpoint.peer(message.peer) if self.endpoint is not None else None
             if sender is not None:
                 sender.close(errors.ResourceExhaustedError(None, None, f"{self.worker.task}: {e.message}"))
 
-    def take(self, message: _Message) -> None:
-        """The client takes what partitions of a step have left for it, when it is there."""
+    def take(self, request: Take, message: Message) -> None:
+        self._session(request.session).partitions.take(request.step, request.keys, message.done)
 
-        def done(values: Sequence[Any] | None, error: BaseException | None) -> None:
-            if error is not None:
-                message.refuse(error)
-            else:
-                message.answer(tensors=values or ())
-
-        self._session(message.payload).partitions.take(message.payload["step"], message.payload["keys"], done)
-
-    def close_session(self, message: _Message) -> None:
-        self._end_session(message.payload["session"])
+    def close_session(self, request: Close, message: Message) -> None:
+        self._end_session(request.session)
         message.answer()
 
-    def reset(self, message: _Message) -> None:
-        for name in message.payload["containers"]:
+    def reset(self, request: Reset, message: Message) -> None:
+        for name in request.containers:
             self.worker.resources.reset(name)
         message.answer()
 
     # ---- sessions and tasks
 
     @property
-    def introduction(self) -> dict[str, Any]:
+    def introduction(self) -> Introduction:
         """What this task says of itself when it connects to another."""
-        task = self.worker.task
-        return {"task": task, "incarnation": self.incarnation, "address": self.addresses.get(task, "")}
+        return Introduction(self.worker.task, self.incarnation, self.addresses.get(self.worker.task, ""))
 
-    def _meet(self, message: _Message) -> None:
+    def _meet(self, request: Hello | Ping, peer: str) -> None:
         """Somebody has connected: raises if it takes this task for another, or is not its task any more.
 
         Of two processes that say that they are a task the one that came later is.
         """
-        wanted, who = message.payload.get("wanted", self.worker.task), message.payload.get("from")
-        by = message.peer if who is None else f"{who['task']} at {who['address']}"
+        wanted, who = request.wanted or self.worker.task, request.asker
+        by = peer if who is None else f"{who.task} at {who.address}"
         if wanted != self.worker.task:
             log.warning("%s is taken for %s by %s: their cluster specs differ", self.worker.task, wanted, by)
             here = f"{wanted} is said to be at {self.addresses.get(self.worker.task)}, but {self.worker.task} answers there"
             raise errors.InvalidArgumentError(None, None, here)
         if who is None:
             return
-        task, now = who["task"], Known(who["incarnation"], who["address"], message.peer)
+        task, now = who.task, Known(who.incarnation, who.address, peer)
         with self._lock:
             before = self._known.get(task)
             replaced = before is not None and before.incarnation != now.incarnation
@@ -272,12 +274,12 @@ class TaskService:
             log.warning("%s: %s", self.worker.task, why.format(now.address, before.address))
             old.close(errors.AlreadyExistsError(None, None, why.format(now.address, before.address)))
 
-    def _session(self, payload: Mapping[str, Any]) -> RemoteSession:
-        session = self._sessions.get(payload["session"])
+    def _session(self, name: str) -> RemoteSession:
+        session = self._sessions.get(name)
         if session is None:
             raise errors.AbortedError(
                 None, None,
-                f"{self.worker.task} has no session {payload['session']}: it was started again, or took the client for lost",
+                f"{self.worker.task} has no session {name}: it was started again, or took the client for lost",
             )  # fmt: skip
         return session
 
@@ -313,7 +315,7 @@ class TaskService:
             session.graph.close()
             session.partitions.close()
 
-    def _send_to(self, addresses: Mapping[str, str], client: str | None, connection: str, task: str) -> Send:
+    def _send_to(self, addresses: Mapping[str, str], client: str | None, connection: str, task: str) -> SendValues:
         """What sends to another task of a session's cluster: the client's own over the connection that it has made.
 
         Waits until that task answers: what is sent must arrive.
@@ -324,16 +326,10 @@ class TaskService:
         if peer is None:
             peer = self._peer(addresses, task)
             try:
-                ask(peer, "ping", self._ping_of(task), seconds=lost_seconds())
+                ask(peer, self._ping_of(task), seconds=lost_seconds())
             except OpError as e:
                 raise lost_receiver(task, e) from None
-
-        def send(step: int, key: str, values: Sequence[Any]) -> None:
-            if peer.lost is not None:
-                raise lost_receiver(task, peer.lost)
-            peer.push("send", {"step": step, "key": key}, values, order=f"{step}/{key}")
-
-        return send
+        return partial(send, peer, task)
 
     def _peer(self, addresses: Mapping[str, str], task: str) -> Peer:
         known = self._known.get(task)
@@ -351,9 +347,9 @@ class TaskService:
                 self._health.watch(task, peer, lost_seconds())
             return peer
 
-    def _ping_of(self, task: str) -> dict[str, Any]:
+    def _ping_of(self, task: str) -> Ping:
         """What this task says to another to which it is going to send."""
-        return {"wanted": task, "from": self.introduction, "sends": True}
+        return Ping(task, self.introduction, sends=True)
 
     def _task_lost(self, task: str, error: OpError) -> None:
         """Ends the steps here that involve a task to or from which nothing comes any more."""
@@ -375,17 +371,24 @@ class TaskService:
 
 
 @dataclass(slots=True)
-class _Message:
+class Message:
+    """A request that is to be answered once."""
+
     peer: str
     incarnation: int
-    payload: dict[str, Any]
     tensors: list[Any]
     reply: Reply
     fail: Fail
 
-    def answer(self, payload: Mapping[str, Any] | None = None, tensors: Sequence[Any] = ()) -> None:
-        """Answers; every answer says which incarnation of the task it comes from."""
-        self.reply({**(payload or {}), "incarnation": self.incarnation}, tensors)
+    def answer(self, answer: Answer | None = None, tensors: Sequence[Any] = ()) -> None:
+        self.reply(answer or Answer(self.incarnation), tensors)
+
+    def done(self, results: Sequence[Any] | None, error: BaseException | None) -> None:
+        """Answers with the values of a partition, or with its error."""
+        if error is not None:
+            self.refuse(error)
+        else:
+            self.answer(tensors=[value.cpu() if hasattr(value, "cpu") else value for value in results or ()])
 
     def refuse(self, error: BaseException) -> None:
         """Answers with an error: its code, what it says, and the name of the node it is about."""
@@ -397,11 +400,8 @@ class _Message:
         self.fail(errors.UNKNOWN if code is None else code, text, found.group(1) if found else "")
 
 
-def _on_host(value: Any) -> Any:
-    return value.cpu() if hasattr(value, "cpu") else value
-
-
-_METHODS: Final[dict[str, Callable[[TaskService, _Message], None]]] = {
+Answers = Callable[[TaskService, Any, Message], None]
+_METHODS: Final[dict[str, Answers]] = {
     "hello": TaskService.hello,
     "ping": TaskService.ping,
     "status": TaskService.status,
@@ -416,5 +416,3 @@ _METHODS: Final[dict[str, Callable[[TaskService, _Message], None]]] = {
     "close": TaskService.close_session,
     "reset": TaskService.reset,
 }
-_ONE_WAY: Final = frozenset({"abort", "send"})  # these are not answered
-_QUICK: Final = frozenset({"hello", "ping", "run", "abort", "send", "take"})  # these neither plan nor wait

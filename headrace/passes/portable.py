@@ -48,6 +48,23 @@ def from_portable(data: Portable, origins: Mapping[str, Any] | None = None) -> S
     return _Reader(data, origins or {}).graph(0)
 
 
+def holder_of_object(data: Portable) -> tuple[dict[str, Any], str] | None:
+    """The first node, and its attribute, that holds a Python object; None: the graph can leave this process."""
+    for graph in data.graphs if data.objects else ():
+        for node in graph["nodes"]:
+            for name, value in node["attrs"]:
+                if _holds_object(value):
+                    return node, name
+    return None
+
+
+def _holds_object(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    is_object = len(value) == 2 and value[0] == "object" and type(value[1]) is int
+    return is_object or any(_holds_object(one) for one in value)
+
+
 def copy_of(graph: StepGraph) -> StepGraph:
     """The graph once more, its bodies too."""
     return from_portable(to_portable(graph), origins_of(graph))

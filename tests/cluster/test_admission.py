@@ -1,5 +1,6 @@
 """Members that ask for too much: calls under way, sessions, and messages that nobody takes are bounded."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +12,7 @@ import headrace as tf
 from headrace.cluster import service as service_module
 from headrace.cluster.admission import Admission, Once
 from headrace.cluster.connection import close_client_endpoint
-from headrace.cluster.remote import ask
+from headrace.cluster.request import Abort, Close, Hello, Open, Run, Send, Statistics, Status, Trace, ask
 from headrace.cluster.session_config import to_plain
 from headrace.cluster.transport import open_endpoint
 
@@ -90,14 +91,14 @@ def test_calls_that_are_not_answered(server: tf.train.Server, connect: Any, monk
     monkeypatch.setattr(pool, "submit", held.append)
     flooding, other, answers, others = connect(), connect(), Answers(), Answers()
     for _ in range(500):
-        flooding.call("status", {}, [], answers)
+        flooding.call("status", Status(), [], answers)
     answers.wait(480)
     assert len(held) == len(service.admission) == 20
     assert all(isinstance(error, tf.errors.ResourceExhaustedError) for error in answers.errors)
     assert "/job:worker/replica:0/task:0 refuses 'status': 20 calls of" in answers.errors[0].message
-    ask(other, "hello", {}, seconds=30)  # others are served
+    ask(other, Hello(), seconds=30)  # others are served
     for _ in range(12):
-        other.call("status", {}, [], others)
+        other.call("status", Status(), [], others)
     others.wait(2)
     assert "30 calls are under way" in others.errors[0].message
     monkeypatch.setattr(pool, "submit", submit)
@@ -106,21 +107,21 @@ def test_calls_that_are_not_answered(server: tf.train.Server, connect: Any, monk
     answers.wait(500)
     others.wait(12)
     assert len(service.admission) == 0
-    assert ask(flooding, "status", {}, seconds=30)["refused"] == {"too many calls": 482}
+    assert ask(flooding, Status(), seconds=30).status["refused"] == {"too many calls": 482}
 
 
 def test_sessions(server: tf.train.Server, connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_module, "SESSIONS", 3)
     peer, config = connect(), to_plain(tf.ConfigProto())
     for i in range(3):
-        ask(peer, "open", {"session": f"s{i}", "config": config, "cluster": {}}, seconds=30)
+        ask(peer, Open(f"s{i}", config, {}), seconds=30)
     with pytest.raises(tf.errors.AlreadyExistsError, match="has a session s1 already"):
-        ask(peer, "open", {"session": "s1", "config": config, "cluster": {}}, seconds=30)
+        ask(peer, Open("s1", config, {}), seconds=30)
     with pytest.raises(tf.errors.ResourceExhaustedError, match="has 3 sessions, and more are not accepted"):
-        ask(peer, "open", {"session": "s3", "config": config, "cluster": {}}, seconds=30)
+        ask(peer, Open("s3", config, {}), seconds=30)
     assert len(server._worker.sessions()) == 3
-    ask(peer, "close", {"session": "s0"}, seconds=30)
-    ask(peer, "open", {"session": "s3", "config": config, "cluster": {}}, seconds=30)
+    ask(peer, Close("s0"), seconds=30)
+    ask(peer, Open("s3", config, {}), seconds=30)
 
 
 def test_messages_that_nobody_takes(server: tf.train.Server, connect: Any) -> None:
@@ -128,10 +129,10 @@ def test_messages_that_nobody_takes(server: tf.train.Server, connect: Any) -> No
     rendezvous._most = 50
     peer = connect()
     for i in range(400):
-        peer.push("send", {"step": i % 40, "key": f"key {i}"}, [])
+        peer.push("send", Send(i % 40, f"key {i}"), [])
     for i in range(400):
-        peer.push("abort", {"session": "none", "step": i, "code": 1, "message": ""}, [])
-    ask(peer, "hello", {}, seconds=30)  # it comes after the pushes
+        peer.push("abort", Abort("none", i, 1, ""), [])
+    ask(peer, Hello(), seconds=30)  # it comes after the pushes
     assert rendezvous.untaken <= 50 and len(rendezvous) == 40
     x = tf.placeholder(tf.float32, [])
     with tf.Session(server.target) as session:  # what sends nothing goes on
@@ -144,18 +145,51 @@ def test_a_message_that_cannot_be_kept_ends_the_connection_of_its_sender(server:
     peer, other, told = connect(), connect(), Answers()
     peer.on_lost(lambda error: told(None, None, error))
     for step in range(51):
-        peer.push("send", {"step": step, "key": f"key {step}"}, [])
+        peer.push("send", Send(step, f"key {step}"), [])
     told.wait(1)
     assert isinstance(told.errors[0], tf.errors.ResourceExhaustedError)
     why = "/job:worker/replica:0/task:0: 50 steps have messages to be taken, so key 50 of step 50 was not accepted"
     assert why in told.errors[0].message
-    ask(other, "hello", {}, seconds=30)  # others are served
+    ask(other, Hello(), seconds=30)  # others are served
 
 
-@pytest.mark.parametrize("method", ["run", "trace", "statistics"])
-def test_a_partition_that_the_session_has_not_registered(connect: Any, method: str) -> None:
+@pytest.mark.parametrize("request_", [Run("s", 7, 1, None, []), Trace("s", None, 7), Statistics("s", None, 7)])
+def test_a_partition_that_the_session_has_not_registered(connect: Any, request_: Any) -> None:
     peer = connect()
-    ask(peer, "open", {"session": "s", "config": to_plain(tf.ConfigProto()), "cluster": {}}, seconds=30)
-    asked = {"session": "s", "handle": 7, "step": 1, "seconds": None, "ended": []}
+    ask(peer, Open("s", to_plain(tf.ConfigProto()), {}), seconds=30)
     with pytest.raises(tf.errors.AbortedError, match="Graph handle is not found: 7.*on /job:worker/replica:0/task:0"):
-        ask(peer, method, asked, seconds=30)
+        ask(peer, request_, seconds=30)
+
+
+@pytest.mark.parametrize(
+    ("payload", "problem"),
+    [
+        ({}, "missing required field `session`"),
+        ({"session": "s", "handle": "7", "step": 1, "seconds": None, "ended": []}, "Expected `int`, got `str`.*handle"),
+        ({"session": "s", "handle": 7, "step": 1, "seconds": None, "ended": [], "more": 1}, "unknown field `more`"),
+    ],
+)
+def test_a_request_without_its_fields_is_refused(connect: Any, payload: dict[str, Any], problem: str) -> None:
+    answers = Answers()
+    connect().call("run", payload, [], answers)
+    answers.wait(1)
+    assert isinstance(answers.errors[0], tf.errors.InvalidArgumentError)
+    assert re.search(
+        f"asks of /job:worker/replica:0/task:0 does not have the fields of Run: .*{problem}", answers.errors[0].message
+    )
+
+
+def test_an_answer_without_its_fields_is_an_error() -> None:
+    def answer(peer: str, method: str, payload: Any, tensors: Any, reply: Any, fail: Any) -> None:
+        reply({"incarnation": 1, "handle": "none"}, [])
+
+    endpoint = open_endpoint(answer, "localhost:0")
+    client = open_endpoint()
+    try:
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="the answer of localhost:.* to 'trace' .*Expected `int`"
+        ):
+            ask(client.connect(endpoint.address or ""), Trace("s", None, 7), seconds=30)
+    finally:
+        client.close()
+        endpoint.close()

@@ -87,7 +87,7 @@ def test_tasks_register_steps_in_time(
     unanswered: list[Any] = []
     with cluster.session(**({"operation_timeout_in_ms": 300} if limit == "session" else {})) as session:
         with monkeypatch.context() as patch:
-            patch.setitem(_METHODS, method, lambda service, message: unanswered.append(message))
+            patch.setitem(_METHODS, method, lambda service, request, message: unanswered.append(message))
             late = (
                 rf"(?s)the step ran out of time: {PS} at localhost:\d+ has not answered '{method}'.*test_session_config"
             )

@@ -13,7 +13,7 @@ from cluster.ports import free_addresses
 import headrace as tf
 from benchmarks._proxy import Proxy
 from headrace.cluster.connection import close_client_endpoint
-from headrace.cluster.remote import ask
+from headrace.cluster.request import Introduction, Ping, ask
 from headrace.cluster.service import TaskService
 from headrace.cluster.status import worker_status
 from headrace.cluster.transport import open_endpoint
@@ -171,8 +171,7 @@ def test_the_newest_is_told_where_it_can_be_dialed(make: Any) -> None:
     endpoint = open_endpoint()
     try:
         for incarnation, where in ((1, "127.0.0.1:1"), (2, "10.1.2.3:2222"), (2, "10.1.2.3:2222"), (3, "0.0.0.0:2222")):
-            who = {"task": W1, "incarnation": incarnation, "address": where}
-            ask(endpoint.connect(address), "ping", {"wanted": W0, "from": who}, seconds=20)
+            ask(endpoint.connect(address), Ping(W0, Introduction(W1, incarnation, where)), seconds=20)
             assert service._known[W1].can_be_dialed == where.startswith("10.")
     finally:
         endpoint.close()

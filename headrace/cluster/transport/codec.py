@@ -6,7 +6,7 @@ writable and aligned.  All that can be wrong with received data is a ``Malformed
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -65,10 +65,10 @@ _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(dict[str, Any])
 
 
-def encode_payload(payload: Mapping[str, Any]) -> bytes:
-    """Plain data as bytes; TypeError for what is not plain."""
+def encode_payload(payload: Any) -> bytes:
+    """Plain data by name, a dict or a struct, as bytes; TypeError for what is not plain."""
     try:
-        return _encoder.encode(payload if type(payload) is dict else dict(payload))
+        return _encoder.encode(payload if isinstance(payload, (dict, msgspec.Struct)) else dict(payload))
     except (TypeError, OverflowError, RecursionError, msgspec.MsgspecError) as e:
         raise TypeError(f"a payload is plain data (None, bool, int, float, str, bytes, list, dict): {e}") from None
 

@@ -20,7 +20,7 @@ new one.  A process that has restarted is therefore never taken for the one befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass
 from operator import add
 from typing import Any, Final, Protocol
@@ -29,7 +29,7 @@ from headrace.core.errors import OpError
 
 CLOSED: Final = "has closed the connection"  # what the error of a peer that has said goodbye ends with
 NO_ANSWER: Final = "has not answered"  # what the error of a call that took too long says
-Payload = Mapping[str, Any]
+Payload = Any  # a dict of plain data by name, or one of msgspec's structs with such fields
 Tensors = Sequence[Any]
 Done = Callable[[dict[str, Any], list[Any], OpError | None], None]
 Reply = Callable[[Payload, Tensors], None]

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import headrace as tf
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport.codec import (
     _NUMPY,
@@ -20,10 +19,6 @@ from headrace.cluster.transport.codec import (
     encode_payload,
     encode_tensors,
 )
-from headrace.cluster.transport.portable_codec import decode_portable, encode_portable
-from headrace.core.errors import InvalidArgumentError
-from headrace.passes.portable import Portable
-from headrace.runtime.session.partition_worker import PartitionWorker
 
 SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 PLAIN = st.recursive(
@@ -132,14 +127,14 @@ def test_malformed_tensors_are_one_kind_of_error(dtype, shape, nbytes, scalar, d
 
 @given(st.binary(max_size=200))
 def test_random_bytes_are_refused(data):
-    for decode in (wire.decode_head, decode_payload, lambda d: decode_portable(d, [])):
+    for decode in (wire.decode_head, decode_payload):
         with suppress(MalformedError):
             decode(data)
 
 
 @pytest.mark.parametrize("data", [b"\x91" * 100_000, b"\xdd\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b""])
 def test_deep_and_huge_values_are_refused(data):
-    for decode in (wire.decode_head, decode_payload, lambda d: decode_portable(d, [])):
+    for decode in (wire.decode_head, decode_payload):
         with pytest.raises(MalformedError):
             decode(data)
 
@@ -166,43 +161,3 @@ def test_payloads_come_back(payload):
 def test_what_is_not_plain_is_refused(value):
     with pytest.raises(TypeError, match="plain data"):
         encode_payload({"a": value})
-
-
-def test_a_program_runs_from_partitions_that_were_bytes(monkeypatch):
-    sent = []
-
-    def register(worker, data, *others):
-        text, arrays = encode_portable(data)
-        headers, buffers = encode_tensors(arrays)
-        sent.append(len(text))
-        data = decode_portable(text, decode_tensors(headers, [bytes(b) for b in buffers]))
-        return keep(worker, data, *others)
-
-    keep = PartitionWorker.register
-    monkeypatch.setattr(PartitionWorker, "register", register)
-    fed, fed_words = tf.placeholder(tf.float32, [2, 3]), tf.placeholder(tf.string, [2])
-    with tf.device("/cpu:0"):
-        x = tf.exp(fed) * np.ones((2, 3), np.float32)
-        words = tf.string_join([fed_words, tf.constant([b"", b"c"])])
-    with tf.device("/cpu:1"):
-        total = tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + tf.reduce_sum(x)), (0, 0.0))[1]
-        lengths = tf.string_join([words, words])
-    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}, partition="always")) as session:
-        value, joined = session.run([total, lengths], {fed: np.zeros((2, 3)), fed_words: [b"a", b"b"]})
-    assert len(sent) == 2 and value == 18 and joined.tolist() == [b"aa", b"bcbc"]
-
-
-def test_a_graph_with_objects_is_refused_by_name():
-    data = Portable(objects=[len], sources=[("train.py", 7, "f")])
-    attrs = [["token", ["list", [["object", 0]]]]]
-    node = {"name": "outer/PyFunc", "op": "PyFunc", "device": "/job:ps", "source": 0, "attrs": attrs}
-    data.graphs.append({"nodes": [node]})
-    with pytest.raises(InvalidArgumentError, match=r"(?s)'outer/PyFunc'.*'token'.*py_func.*client's task.*train.py:7"):
-        encode_portable(data)
-
-
-def test_a_graph_with_missing_arrays_is_refused():
-    text, arrays = encode_portable(Portable(arrays=[np.ones(3)]))
-    with pytest.raises(MalformedError, match="1 arrays came with 0"):
-        decode_portable(text, [])
-    assert decode_portable(text, arrays).arrays[0] is arrays[0]

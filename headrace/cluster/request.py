@@ -1,0 +1,289 @@
+"""What a process asks of a task: a struct for each method and for its answer, and how it is asked.
+
+The structs are checked where they arrive: a service reads no field that was not sent with its type.  Tensors travel beside them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from headrace.cluster.transport.interface import Peer, Tensors
+from headrace.core import errors
+from headrace.core.errors import OpError
+
+log = logging.getLogger("headrace.cluster")
+
+SAY_AFTER: Final = 10.0  # seconds after which a wait for another task is told, again and again
+MOMENT: Final = 0.2  # seconds between two looks at the clock while an answer is awaited
+
+
+class Answer(msgspec.Struct):
+    """``incarnation``: of the task that answers, a number that another start of it has not."""
+
+    incarnation: int
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True):
+    """A method and what it takes; its name is that of the class."""
+
+    answer: ClassVar[type[Answer]] = Answer
+    one_way: ClassVar[bool] = False  # it is not answered
+    quick: ClassVar[bool] = False  # it neither plans, waits nor computes: it runs on the I/O thread
+
+    @classmethod
+    def method(cls) -> str:
+        return cls.__name__.lower()
+
+
+class Introduction(msgspec.Struct):
+    """What a task says of itself when it connects to another."""
+
+    task: str
+    incarnation: int
+    address: str
+
+
+class Greeting(Answer):
+    """A task, its cluster (addresses by task), its devices (name, type, bytes of memory), its version of Headrace."""
+
+    task: str
+    cluster: dict[str, str]
+    devices: list[tuple[str, str, int]]
+    headrace: list[str]
+
+
+class Hello(Request):
+    """Who is there?  ``wanted``: the task that should be, if the asker knows."""
+
+    answer = Greeting
+    quick = True
+    wanted: str | None = None
+    asker: Introduction | None = None
+
+
+class Ping(Request):
+    """Is anybody there?  ``sends``: the asker, a task, is going to send over this connection."""
+
+    quick = True
+    wanted: str | None = None
+    asker: Introduction | None = None
+    sends: bool = False
+
+
+class Report(Answer):
+    """What a task is doing, for people to read: see `headrace.cluster.status`."""
+
+    status: dict[str, Any]
+
+
+class Status(Request):
+    """What is the task doing?"""
+
+    answer = Report
+
+
+class Open(Request):
+    """Begins a session.  ``cluster``: the tasks it knows; ``task``: the one it belongs to, if any."""
+
+    session: str
+    config: dict[str, Any]
+    cluster: dict[str, str]
+    task: str | None = None
+
+
+class Handle(Answer):
+    """By which a partition is run."""
+
+    handle: int
+
+
+class Register(Request):
+    """Keeps a partition: its graph (`passes.portable`), whose arrays are the tensors, and where it sends and takes."""
+
+    answer = Handle
+    session: str
+    seconds: float | None
+    graphs: list[dict[str, Any]]
+    lines: list[tuple[str, int, str]]
+    routes: dict[str, str]
+    sources: list[str]
+    ops: dict[str, tuple[str, str, str]]  # that the user declared: digest, signature, location
+
+
+class Trace(Request):
+    """Keeps a partition once more, for steps that are traced."""
+
+    answer = Handle
+    session: str
+    seconds: float | None
+    handle: int
+
+
+class Traced(Answer):
+    """StepStats, as protobuf writes them."""
+
+    statistics: bytes
+
+
+class Statistics(Request):
+    """What did a traced partition do in its last step?"""
+
+    answer = Traced
+    session: str
+    seconds: float | None
+    handle: int
+
+
+class Run(Request):
+    """Runs a partition in a step; the tensors are its feeds, those of the answer its results.  ``ended``: steps to forget."""
+
+    quick = True
+    session: str
+    handle: int
+    step: int
+    seconds: float | None
+    ended: list[int]
+
+
+class Abort(Request):
+    """Ends a step with an error."""
+
+    one_way = quick = True
+    session: str
+    step: int
+    code: int
+    message: str
+
+
+class Take(Request):
+    """Takes what partitions of a step leave for the client; answered when all is there."""
+
+    quick = True
+    session: str
+    step: int
+    keys: list[str]
+
+
+class Send(Request):
+    """What a partition sends to one of another task: the tensors."""
+
+    one_way = quick = True
+    step: int
+    key: str
+
+
+class Close(Request):
+    """Ends a session."""
+
+    session: str
+
+
+class Reset(Request):
+    """Empties containers."""
+
+    containers: list[str]
+
+
+REQUESTS: Final = {one.method(): one for one in Request.__subclasses__()}
+Answered = Callable[[Any, list[Any], OpError | None], None]
+
+
+def parsed(payload: dict[str, Any], kind: type[msgspec.Struct], what: str) -> Any:
+    """What was received, as a struct.  InvalidArgumentError: it is not one."""
+    try:
+        return msgspec.convert(payload, kind)
+    except (msgspec.ValidationError, RecursionError) as e:
+        raise errors.InvalidArgumentError(
+            None, None, f"{what} does not have the fields of {kind.__name__}: {e}"
+        ) from None
+
+
+def call(peer: Peer, request: Request, tensors: Tensors, done: Answered, seconds: float | None = None) -> None:
+    """Asks, and tells ``done`` the answer, its tensors, or the error."""
+
+    def answered(reply: dict[str, Any], values: list[Any], error: OpError | None) -> None:
+        answer = None
+        if error is None:
+            try:
+                answer = parsed(reply, request.answer, f"the answer of {peer.address} to {request.method()!r}")
+            except OpError as e:
+                error = e
+        done(answer, values, error)
+
+    peer.call(request.method(), request, tensors, answered, seconds)
+
+
+def send(peer: Peer, task: str, step: int, key: str, values: Tensors) -> None:
+    """Sends values of a step to a task; raises if that is lost."""
+    if peer.lost is not None:
+        raise lost_receiver(task, peer.lost)
+    peer.push(Send.method(), Send(step, key), values, order=f"{step}/{key}")
+
+
+def lost_receiver(task: str, error: OpError) -> OpError:
+    """The error of a step that has something to send to a lost task."""
+    if task in error.message:
+        return error
+    return errors.UnavailableError(None, None, f"{task} cannot be reached: {error.message}")
+
+
+class Asked:
+    """Requests to several peers whose answers one thread waits for.  They are known by names."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {}
+        self.failed: dict[str, OpError] = {}
+        self.missing: dict[str, Peer] = {}
+        self._changed = threading.Condition()
+
+    def ask(
+        self, name: str, peer: Peer, request: Request, tensors: Sequence[Any] = (), seconds: float | None = None
+    ) -> None:
+        def done(answer: Any, values: list[Any], error: OpError | None) -> None:
+            with self._changed:
+                del self.missing[name]
+                if error is None:
+                    self.answers[name] = answer
+                else:
+                    self.failed[name] = error
+                self._changed.notify_all()
+
+        self.missing[name] = peer
+        call(peer, request, tensors, done, seconds)
+
+    def wait(self, waits_for: str, until: float | None = None) -> bool:
+        """Waits until all have answered or one has failed; False if it is ``until`` first.  Ctrl-C gets through.
+
+        Says from time to time that it ``waits_for`` those that are missing.
+        """
+        said = monotonic()
+        with self._changed:
+            while self.missing and not self.failed:
+                if until is not None and monotonic() > until:
+                    return False
+                if monotonic() - said >= SAY_AFTER:
+                    said = monotonic()
+                    log.warning("%s %s", waits_for, self.whom())
+                self._changed.wait(MOMENT)
+        return True
+
+    def whom(self) -> str:
+        """Those that are missing, in words."""
+        return ", ".join(f"{name} at {peer.address}".removeprefix(" at ") for name, peer in self.missing.items())
+
+
+def ask(peer: Peer, request: Request, tensors: Sequence[Any] = (), seconds: float | None = None) -> Any:
+    """Asks a peer and waits for the answer; raises its error."""
+    asked = Asked()
+    asked.ask("", peer, request, tensors, seconds)
+    what = "a server to answer at" if isinstance(request, Hello) else f"the answer to {request.method()!r} from"
+    asked.wait(f"still waiting for {what}")
+    for error in asked.failed.values():
+        raise error
+    return asked.answers[""]
