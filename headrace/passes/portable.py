@@ -22,7 +22,7 @@ from headrace.core.source import Source
 from headrace.passes.bodies import bodies_within
 from headrace.passes.step_graph import Node, StepGraph, Value
 
-_PLAIN = frozenset({str, int, float, bytes, bool, type(None)})
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _SEQUENCES: dict[str, Callable[[list[Any]], Any]] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
 
 
@@ -131,6 +131,8 @@ class _Writer:
     def attr(self, value: Any) -> Any:
         if type(value) in _PLAIN:
             return value
+        if type(value) is bytes:
+            return ["bytes", value.decode("latin-1")]  # as text, so that JSON can hold it too
         if isinstance(value, DType):
             return ["dtype", value.as_datatype_enum]
         if isinstance(value, TensorShape):
@@ -203,6 +205,8 @@ class _Reader:
         if not isinstance(value, (list, tuple)):
             return value
         kind, content = value
+        if kind == "bytes":
+            return content.encode("latin-1")
         if kind == "dtype":
             return DType(content)
         if kind == "shape":

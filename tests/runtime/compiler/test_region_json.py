@@ -58,3 +58,26 @@ def test_an_attribute_of_another_kind_is_refused():
     region.nodes[0].attrs["other"] = object()
     with pytest.raises(CannotSend, match="an attribute is a object"):
         encode(region, RegisteredGraph(LocalWorker(ConfigProto())), ())
+
+
+def test_attributes_of_all_kinds_arrive():
+    region = region_of(tf.exp(tf.tanh(tf.random_uniform([3]))) * 2.0)
+    attrs = {
+        "bytes": b"\x00\xff", "names": ("a", [b"b", 1.5, None]), "empty": np.zeros((0, 3), np.float32),
+        "same": np.broadcast_to(np.int32(7), (2, 2)), "turned": np.arange(6).reshape(2, 3).T, "scalar": np.float64(0.1),
+    }  # fmt: skip
+    region.nodes[0].attrs.update(attrs)
+    found = sent(region)[0].nodes[0].attrs
+    assert [found[k] for k in ("bytes", "names", "scalar")] == [attrs[k] for k in ("bytes", "names", "scalar")]
+    for key in ("empty", "same", "turned"):
+        np.testing.assert_array_equal(found[key], attrs[key], strict=True)
+
+
+def test_regions_that_compute_the_same_have_the_same_text():
+    texts = []
+    for scope in ("one", "two"):
+        with tf.variable_scope(scope):
+            v = tf.get_variable("v", [3])
+            region = region_of(tf.exp(tf.tanh(tf.random_uniform([3]) * v)) * tf.constant([1.0, 2.0, 3.0]))
+        texts.append(json.dumps(encode(region, RegisteredGraph(LocalWorker(ConfigProto())), ())))
+    assert texts[0] == texts[1] and "test_region_json" not in texts[0]
