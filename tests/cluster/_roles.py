@@ -6,7 +6,9 @@ or with ``("error", class, message)``.
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import threading
 from typing import Any
 
@@ -125,3 +127,21 @@ def _until_told(pipe: Any) -> None:
                 told.set()
         except EOFError:
             told.set()
+
+
+class _Lines:
+    """The pipe of a role that was started by a command: lines of JSON out, words in."""
+
+    def send(self, answer: Any) -> None:
+        print(json.dumps(answer), flush=True)
+
+    def recv(self) -> str:
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        return line.strip()
+
+
+if __name__ == "__main__":
+    name, jobs, index, folder = sys.argv[1:]
+    globals()[name](_Lines(), json.loads(jobs), int(index), folder)
