@@ -150,17 +150,12 @@ class Delayed:
 @given(seed=st.integers(0, 10**6), devices=st.integers(2, 4))
 def test_results_are_those_of_one_device(seed, devices):
     one = run(seed, devices, tf.ConfigProto(compile="off", allow_soft_placement=True))[0]
-    before = threading.active_count()
     many, plan, left = run(seed, devices, tf.ConfigProto(compile="off", device_count={"CPU": devices}))
     for a, b in zip(one, many, strict=True):
         for x, y in zip(a, b, strict=True):
             np.testing.assert_allclose(y, x, rtol=1e-9, atol=1e-12)
     assert plan.partitions is not None
     assert left == (0, "")
-    for thread in threading.enumerate():
-        if thread.name.startswith("headrace-blocking"):
-            thread.join(10)
-    assert threading.active_count() <= before
 
 
 @pytest.mark.parametrize(("seed", "devices", "depth"), [(17, 2, 1), (3401, 2, 1), (1007, 4, 3), (1043, 4, 3)])
