@@ -12,7 +12,7 @@ import numpy as np
 from cluster.ports import free_addresses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from runtime.session.test_random_partitions import Program
+from runtime.session.test_partitioned_random import Program
 
 import headrace as tf
 

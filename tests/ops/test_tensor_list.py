@@ -1,4 +1,4 @@
-"""Lists of tensors, by their raw ops: the programs that use them are imported (tests/library/saved_model/test_golden.py)."""
+"""Lists of tensors, by their raw ops: tests/library/saved_model/test_saved_model_golden.py imports programs that use them."""
 
 from typing import Any
 

@@ -19,7 +19,7 @@ SHORT = tf.RunOptions(timeout_in_ms=100)
 FLOAT = tf.float32
 
 NEVER_WAIT = {"BarrierInsertMany", "BarrierClose", "QueueCloseV2"}  # the queue's only for enqueues that wait
-ELSEWHERE = {"_RecvMany"}  # tests/runtime/session/test_partitions.py
+ELSEWHERE = {"_RecvMany"}  # tests/runtime/session/test_partitioned.py
 
 Case = Callable[[tf.Session], tuple[Any, str]]  # -> what to fetch, and what the report says of the resource
 CASES: dict[str, Case] = {}

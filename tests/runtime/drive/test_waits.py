@@ -147,7 +147,7 @@ class TestEnds:
             y = knock(tf.constant(1.0), name="knock")
             with pytest.raises(tf.errors.DeadlineExceededError, match="ran out of time") as caught:
                 sess.run(y, options=SHORT)
-            assert "knock (TestKnock made at" in str(caught.value) and "test_waiting.py" in str(caught.value)
+            assert "knock (TestKnock made at" in str(caught.value) and "test_waits.py" in str(caught.value)
             assert "the door is closed" in str(caught.value)
         assert len(door.cancelled) == 1 and not door.waiting
 
@@ -156,7 +156,7 @@ class TestEnds:
             call = sess.make_callable(knock(tf.constant(1.0)), accept_options=True)
             with pytest.raises(tf.errors.DeadlineExceededError, match="ran out of time"):
                 call(options=SHORT)
-            with pytest.raises(TypeError, match=r"RunOptions, but got int .*test_waiting"):
+            with pytest.raises(TypeError, match=r"RunOptions, but got int .*test_waits"):
                 call(options=3)
             with pytest.raises(TypeError, match=r"only options and run_metadata by keyword, got \['timeout'\]"):
                 call(timeout=3)
@@ -368,7 +368,7 @@ class TestInBodies:
             with pytest.raises(tf.errors.InvalidArgumentError, match="the disk is full"):
                 sess.run([y, tf.py_func(fail, [], [])], {p: True})
             assert len(door.cancelled) == 1 and not door.waiting
-            with pytest.raises(tf.errors.DeadlineExceededError, match=r"choice.* \(If made at .*test_waiting"):
+            with pytest.raises(tf.errors.DeadlineExceededError, match=r"choice.* \(If made at .*test_waits"):
                 sess.run(y, {p: True}, options=SHORT)
 
     @pytest.mark.parametrize("parallel", [1, 10])

@@ -51,7 +51,7 @@ def test_a_launch_says_which_node_it_is_for(npu: Counting) -> None:
         sess.run(y, {x: X})
     (node,) = npu.nodes
     assert (node.name, node.op, node.device.name) == ("grown", "Exp", "/job:localhost/replica:0/task:0/device:NPU:1")
-    assert "test_device_hooks.py" in node.source
+    assert "test_hooks.py" in node.source
 
 
 def test_a_constant_is_copied_once_and_lives_as_long_as_the_session(npu: Counting) -> None:
@@ -493,6 +493,6 @@ def test_ops_do_not_run_eagerly_on_it(npu: Counting) -> None:
         assert eager.place() == torch.device("cpu")
         with (
             tf.device("/npu:0"),
-            pytest.raises(tf.errors.UnimplementedError, match=r"NPU:0 has hooks.*eagerly.*test_dev"),
+            pytest.raises(tf.errors.UnimplementedError, match=r"NPU:0 has hooks.*eagerly.*test_hooks"),
         ):
             eager.place()

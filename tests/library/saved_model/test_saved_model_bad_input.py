@@ -33,7 +33,7 @@ def refused(folder: Path, error: Any, words: str, tags: Any = ("serve",)) -> Any
         with pytest.raises(error, match=words) as caught:
             tf.saved_model.load(sess, tags, str(folder))
         assert not sess.graph.get_operations()
-        assert "test_bad_input.py" in str(caught.value)
+        assert "test_saved_model_bad_input.py" in str(caught.value)
         return caught.value
 
 
@@ -164,7 +164,7 @@ def test_load_wants_a_session(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_empty(tmp_path: Path) -> None:
     save(tmp_path / "model")
-    with pytest.raises(AssertionError, match="already exists, and isn't empty.*test_bad_input.py"):
+    with pytest.raises(AssertionError, match="already exists, and isn't empty.*test_saved_model_bad_input.py"):
         tf.saved_model.Builder(str(tmp_path / "model"))
 
 

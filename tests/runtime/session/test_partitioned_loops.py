@@ -226,7 +226,7 @@ def test_an_error_in_the_gradient_ends_the_loop():
         assert session.run(y, {x: 1.0}) == pytest.approx(0.729)
         with pytest.raises(tf.errors.InvalidArgumentError, match="too steep") as e:
             session.run(slope, {x: 1.0})
-        assert "test_two_devices.py:" in e.value.message
+        assert "test_partitioned_loops.py:" in e.value.message
         assert not [t for t in threading.enumerate() if t.name.startswith("headrace-framed")]
 
 

@@ -225,7 +225,7 @@ def test_the_first_error_ends_all_partitions_and_the_next_step_is_clean(session)
     a = on("/cpu:0", lambda: tf.gather([1.0, 2.0], x))
     taken = on("/cpu:1", queue.dequeue)
     b = on("/cpu:1", lambda: a + taken)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="test_partitions.py:") as e:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="test_partitioned.py:") as e:
         session.run(b, {x: 9})
     assert e.value.op.type == "GatherV2" and "device:CPU:0" in e.value.message
     assert session.waiting() == "" and len(session._master.worker.rendezvous) == 0
@@ -317,7 +317,7 @@ def test_primitives_over_two_devices(session):
     merged, _ = on("/cpu:0", raw_ops.Merge, [on("/cpu:1", tf.sin, no), cosine])
     for value, function in ((True, np.cos), (False, np.sin)):
         np.testing.assert_allclose(session.run(merged, {p: value}), function([2.0, 3.0]), rtol=1e-6)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must be on one device, but .*test_partitions.py"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be on one device, but .*test_partitioned.py"):
         session.run([merged, cosine], {p: True})
 
 

@@ -111,7 +111,7 @@ def test_an_error_comes_with_the_next_call_and_the_line_of_the_save(tmp_path: Pa
             disk.error = OSError(28, "No space left on device")
             saver.save(sess, f"{tmp_path}/model", global_step=2)
             with pytest.raises(
-                errors.ResourceExhaustedError, match=r"model-2, saved at \S+test_asynchronous.py:\d+, was not"
+                errors.ResourceExhaustedError, match=r"model-2, saved at \S+test_saver_asynchronous.py:\d+, was not"
             ):
                 again()
             assert tf.train.latest_checkpoint(str(tmp_path)) == good

@@ -232,7 +232,11 @@ def test_a_step_that_waits_on_a_queue_is_named(tmp_path: Path) -> None:
             saver.save(sess, f"{tmp_path}/model")
         message = str(raised.value)
         assert "a consistent save waited 0.2 s for steps that write what it saves, and nothing was saved" in message
-        assert "add_number" in message and "test_consistent.py:" in message and "FIFOQueue 'numbers' has 0" in message
+        assert (
+            "add_number" in message
+            and "test_saver_consistent.py:" in message
+            and "FIFOQueue 'numbers' has 0" in message
+        )
         assert not list(tmp_path.iterdir())
         sess.run(queue.enqueue(4.0))
     with session() as sess:
@@ -289,5 +293,5 @@ def test_a_step_that_saves_what_it_writes(tmp_path: Path) -> None:
 )
 def test_options_of_the_wrong_type(options: dict[str, object]) -> None:
     tf.Variable(1.0)
-    with pytest.raises(TypeError, match=rf"{next(iter(options))} must be .*test_consistent\.py"):
+    with pytest.raises(TypeError, match=rf"{next(iter(options))} must be .*test_saver_consistent\.py"):
         tf.train.Saver(**options)

@@ -101,7 +101,7 @@ def test_features_of_one_tensor(tmp_path: Path) -> None:
 
 def test_what_exports_refuse(tmp_path: Path, classifier: Any) -> None:
     with pytest.raises(
-        ValueError, match="must return a tf.estimator.export.ServingInputReceiver.*got 3.*test_export.py"
+        ValueError, match="must return a tf.estimator.export.ServingInputReceiver.*got 3.*test_estimator_export.py"
     ):
         classifier.export_savedmodel(str(tmp_path / "out"), lambda: 3)
     with pytest.raises(ValueError, match="serving_input_receiver_fn must be a function, got 3"):

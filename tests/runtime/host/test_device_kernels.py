@@ -83,7 +83,8 @@ def test_the_only_kernel_decides_where_the_node_is(npu: None) -> None:
 
 def test_a_name_that_nobody_registered_is_an_error(twice) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(
-        ValueError, match=r"kernel of Twice .*device='nppu' is neither a registered .*NPU.* nor .*cuda.*test_own"
+        ValueError,
+        match=r"kernel of Twice .*device='nppu' is neither a registered .*NPU.* nor .*cuda.*test_device_kernels",
     ):
         twice.kernel(lambda x: x, device="nppu")
     extend.unregister_device("NPU")

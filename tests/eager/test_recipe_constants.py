@@ -116,7 +116,7 @@ def test_an_update_takes_the_shape_of_the_variable_only(held, given):
     for _ in range(3):
         v.assign_add(tf.ones(held))
     for _ in range(2):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"AssignAdd.*test_constants"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"AssignAdd.*test_recipe_constants"):
             v.assign_add(tf.ones(given))
     np.testing.assert_array_equal(v.numpy(), np.full(held, 3, np.float32))
 

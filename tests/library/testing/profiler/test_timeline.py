@@ -10,7 +10,7 @@ from tensorboard.compat.proto.step_stats_pb2 import StepStats
 import headrace as tf
 from headrace.profiler import Timeline
 
-GOLDEN = Path(__file__).parents[2] / "golden"
+GOLDEN = Path(__file__).parents[3] / "golden"
 
 
 @pytest.fixture

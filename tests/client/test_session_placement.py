@@ -56,5 +56,5 @@ def test_device_filters_hide_devices() -> None:
     [(["/job:ps"], "leaves no CPU.*CPU:1; a filter"), (["/gpu:0"], "leaves no CPU"), (["what"], "Unknown attribute")],
 )
 def test_device_filters_that_cannot_be_are_refused(filters: list[str], message: str) -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"device_filters.*{message}.*test_placement.py"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"device_filters.*{message}.*test_session_placement.py"):
         tf.Session(config=two(device_filters=filters))

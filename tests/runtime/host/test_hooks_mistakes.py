@@ -24,7 +24,7 @@ def session() -> tf.Session:
 @pytest.mark.parametrize("name", ["allocate", "copy", "launch"])
 def test_a_hook_must_be_callable(name: str) -> None:
     with pytest.raises(
-        TypeError, match=rf"DeviceHooks.{name} must be a function or None, got 3 .*test_hook_mistakes.py"
+        TypeError, match=rf"DeviceHooks.{name} must be a function or None, got 3 .*test_hooks_mistakes.py"
     ):
         extend.DeviceHooks(**{name: 3})  # type: ignore[arg-type]
 
@@ -44,7 +44,7 @@ def failing(hooks: extend.DeviceHooks, build: Callable[[Any], Any] = tf.exp) -> 
             y = build(x)
         with pytest.raises(tf.errors.OpError) as raised:
             sess.run(y, {x: X})
-    assert "test_hook_mistakes.py" in str(raised.value)
+    assert "test_hooks_mistakes.py" in str(raised.value)
     return raised.value
 
 
@@ -95,7 +95,7 @@ def test_a_hook_that_raises_for_a_constant_or_a_variable() -> None:
         with tf.device("/npu:0"):
             v = tf.get_variable("v", initializer=X)
         expected = pytest.raises(
-            tf.errors.ResourceExhaustedError, match=r"(?s)full.*node v/initial_value.*test_hook_mistakes"
+            tf.errors.ResourceExhaustedError, match=r"(?s)full.*node v/initial_value.*test_hooks_mistakes"
         )
         with session() as sess, expected:
             sess.run(v.initializer)
@@ -107,7 +107,7 @@ def test_wrong_memory_for_a_constant_names_it() -> None:
         with tf.device("/npu:0"):
             y = x + tf.constant(X, name="wide")
         expected = pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"(?s)float32\[1\] on cpu.*node wide .*test_hook_mistakes"
+            tf.errors.InvalidArgumentError, match=r"(?s)float32\[1\] on cpu.*node wide .*test_hooks_mistakes"
         )
         with session() as sess, expected:
             sess.run(y, {x: X})
