@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick check bench worth conformance clean
+.PHONY: help demo test quick full check bench worth conformance clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -19,8 +19,11 @@ test: $(STAMP) ## run the tests
 	$(BIN)/python -m pytest -n $(JOBS) --durations=20 --ignore=tests/cluster/ray_engine
 	$(BIN)/python -m pytest -n 0 tests/cluster/ray_engine  # one Ray at a time: its ports are fixed
 
-quick: $(STAMP) ## run the tests that answer at once: no process, no socket, no compiler
+quick: $(STAMP) ## run the tests that answer soon: no process, no socket, no compiler
 	$(BIN)/python -m pytest -n $(JOBS) -q -r fE --ring quick
+
+full: $(STAMP) ## run the slowest tests: Ray, faults and stress for minutes, the benchmarks' own
+	$(BIN)/python -m pytest -n 0 --durations=20 --ring full
 
 check: $(STAMP) ## lint, format, types, import rules
 	$(BIN)/ruff check .

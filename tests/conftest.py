@@ -24,12 +24,19 @@ settings.load_profile("headrace")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--ring", choices=["quick"], help="quick: only tests without processes, sockets and the compiler")
+    parser.addoption("--ring", choices=list(RINGS), default="default", help="see tests/rings.py")
+
+
+RINGS = {"quick": rings.Quick, "default": rings.Default, "full": rings.Full}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--ring") == "quick":
-        config.pluginmanager.register(rings.Quick(), "quick")
+    config.pluginmanager.register(RINGS[config.getoption("--ring")](), "ring")
+
+
+@pytest.fixture
+def full_length() -> None:
+    """For a test that takes minutes: it runs in the ring ``full`` only."""
 
 
 GRACE_S = 2.0

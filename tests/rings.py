@@ -1,7 +1,10 @@
-"""The quick ring: tests that start no process, open no socket and compile nothing.  ``pytest --ring quick`` runs it.
+"""The rings of tests inside and outside of what ``pytest`` runs by default.  Nobody marks a test.
 
-Nobody marks a test.  A test that comes to one of these doors is left out when it does, and the summary says how many did.  Of a
-test with many sets of parameters some are run, and whole programs are left to ``make test``.
+``--ring quick``: tests that start no process, open no socket and compile nothing.  A test that comes to one of these doors is
+left out when it does, and the summary says how many did.  Of a test with many sets of parameters some are run, and whole
+programs are left to ``make test``.
+
+``--ring full``: the folders of `SLOW`, and the tests that ask for the fixture ``full_length``, which no other ring runs.
 """
 
 import contextlib
@@ -23,7 +26,43 @@ WHOLE_PROGRAMS: Final = (  # folders whose tests train, or run programs as users
     "benchmarks/", "cluster/", "conformance/", "docs/", "examples/", "library/contrib/", "library/estimator/",
     "library/train/", "models/", "tensorflow/",
 )  # fmt: skip
+SLOW: Final = (
+    "benchmarks/",
+    "cluster/ray_engine/",
+    "cluster/test_faults.py",
+)  # Ray, and jobs that are killed and go on
+FULL_LENGTH: Final = "full_length"  # the fixture
+LONGEST_S: Final = 3600  # for one test of full length
 MANY: Final = 4  # sets of parameters; of a test that has more, this many are run
+
+
+def _is_below(item: pytest.Item, config: pytest.Config, folders: tuple[str, ...]) -> bool:
+    return str(item.path.relative_to(config.rootpath / "tests")).startswith(folders)
+
+
+def _is_full_length(item: pytest.Item) -> bool:
+    return FULL_LENGTH in getattr(item, "fixturenames", ())
+
+
+def _select(config: pytest.Config, items: list[pytest.Item], selected: set[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if item not in selected])
+    items[:] = [item for item in items if item in selected]
+
+
+class Default:
+    """The plugin without ``--ring``: everything but the tests of full length."""
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        _select(config, items, {item for item in items if not _is_full_length(item)})
+
+
+class Full:
+    """The plugin of the outer ring."""
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        _select(config, items, {item for item in items if _is_full_length(item) or _is_below(item, config, SLOW)})
+        for item in filter(_is_full_length, items):
+            item.add_marker(pytest.mark.timeout(LONGEST_S))
 
 
 class Quick:
@@ -54,11 +93,9 @@ class Quick:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         tests: dict[str, list[pytest.Item]] = {}
         for item in items:
-            if not str(item.path.relative_to(config.rootpath / "tests")).startswith(WHOLE_PROGRAMS):
+            if not _is_full_length(item) and not _is_below(item, config, WHOLE_PROGRAMS):
                 tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-        kept = {item for cases in tests.values() for item in cases[:: -(-len(cases) // MANY)]}
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = [item for item in items if item in kept]
+        _select(config, items, {item for cases in tests.values() for item in cases[:: -(-len(cases) // MANY)]})
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:

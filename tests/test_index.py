@@ -23,6 +23,7 @@ EXCEPTIONS: Final = {
     " test_import.py test_index.py",
     "the pages, taken together": "test_docs.py docs/test_docstrings.py docs/test_figures.py docs/test_map.py"
     " docs/test_mistakes.py docs/test_pages.py docs/test_runnable.py",
+    "several benchmarks": "benchmarks/test_full_length.py",
     "whole programs": "tensorflow/test_alias.py tensorflow/test_old_tests.py tensorflow/test_programs.py"
     " examples/test_several_devices.py",
     "every op, by its samples": "ops/test_opcheck.py ops/test_samples_golden.py ops/test_drawn_golden.py"
