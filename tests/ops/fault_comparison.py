@@ -7,6 +7,8 @@ whether what is not refused while building is refused when it runs.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from golden.fault_results import NO_SUCH_DTYPE, RUNS, UNKNOWN
@@ -46,11 +48,27 @@ def differences(calls: Iterable[tuple[Spoilt, str, str]]) -> Iterable[tuple[str,
             yield way, call, theirs, ours
 
 
-def line(way: str, call: Spoilt) -> str:
-    """How a difference is written in the list."""
-    return f"{way}\t{call.op}\t{call.form}\t{call.fault}"
+@dataclass(frozen=True)
+class Rule:
+    """One op's calls that may be taken otherwise, in one way: those whose fault matches a pattern."""
+
+    way: str
+    op: str
+    fault: str
+
+    def __str__(self) -> str:
+        return f"{self.way} {self.op}: {self.fault}"
+
+    def covers(self, way: str, call: Spoilt) -> bool:
+        return (way, call.op) == (self.way, self.op) and fnmatchcase(call.fault, self.fault)
 
 
-def read() -> set[str]:
-    """The lines of the list of differences that are to stay."""
-    return {text for text in LISTED.read_text().splitlines() if text and not text.startswith("#")}
+def read() -> list[Rule]:
+    """The differences that are to stay."""
+    rules = []
+    for line in LISTED.read_text().splitlines():
+        if line and not line.startswith("#"):
+            words, _, faults = line.partition(": ")
+            way, *ops = words.split()
+            rules += [Rule(way, op, fault) for op in ops for fault in faults.split("; ")]
+    return rules
