@@ -38,7 +38,7 @@ def recomputed(
         raise ValueError(
             f"a function given to recompute_grad must return at least one tensor, {_name(f)} returned none {at()}"
         )
-    part = _Part(results, set(graph._nodes[first:]))
+    part = _Segment(results, set(graph._nodes[first:]))
     name = register_anonymous(part.gradient(tupleize))
     with graph.gradient_override_map({"IdentityN": name}):
         passed = raw_ops.IdentityN([*results, *part.border])[: len(results)]
@@ -56,7 +56,7 @@ def _name(f: Callable[..., Any]) -> str:
     return getattr(f, "__name__", repr(f))
 
 
-class _Part:
+class _Segment:
     """The nodes between some inputs and results, and the tensors at their border."""
 
     def __init__(self, results: Sequence[Tensor], new: set[Operation]) -> None:

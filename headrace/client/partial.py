@@ -65,15 +65,15 @@ class Partial:
         return [given[tensor] for tensor in fetches]
 
     def _check(self, feeds: Sequence[Tensor], fetches: Sequence[Tensor]) -> None:
-        for kind, past, tensors, promised, before in (
+        for role, past, tensors, promised, before in (
             ("feed", "fed", feeds, self._feeds, self._fed),
             ("fetch", "fetched", fetches, self._fetches, self._fetched),
         ):
             for tensor in tensors:
                 if tensor not in promised:
-                    raise _refusal(f"The {kind} {tensor.name} was not specified in partial_run_setup.")
+                    raise _refusal(f"The {role} {tensor.name} was not specified in partial_run_setup.")
                 if tensor in before:
-                    raise _refusal(f"The {kind} {tensor.name} has already been {past}.")
+                    raise _refusal(f"The {role} {tensor.name} has already been {past}.")
         fed = self._fed.union(feeds)
         for tensor in fetches:
             needs = self._needs[self._fetches[tensor]]

@@ -80,7 +80,7 @@ def _wait(waiting: Waiting) -> dict[str, Any]:
 def _queue(container: str, device: str, queue: Queue) -> dict[str, Any]:
     adders, takers = queue.waiting()
     return {
-        "name": queue.name, "kind": queue.kind, "container": container, "device": device, "size": queue.size(),
+        "name": queue.name, "kind": queue.class_name, "container": container, "device": device, "size": queue.size(),
         "capacity": queue.capacity, "closed": queue.is_closed, "waiting_to_add": adders, "waiting_to_take": takers,
     }  # fmt: skip
 

@@ -185,19 +185,19 @@ _BY_ENUM: dict[int, DType] = {}
 _BY_NAME: dict[str, DType] = {}
 
 
-def _instance(name: str, enum: int, numpy_dtype: Any, kind: str, size: int, base: DType | None) -> DType:
+def _instance(name: str, enum: int, numpy_dtype: Any, letter: str, size: int, base: DType | None) -> DType:
     dtype = object.__new__(DType)
     dtype.name = name
     dtype.as_datatype_enum = enum
     dtype.as_numpy_dtype = numpy_dtype
     dtype.base_dtype = dtype if base is None else base
-    dtype.is_bool = kind == "b"
-    dtype.is_complex = kind == "c"
-    dtype.is_floating = kind == "f"
-    dtype.is_integer = kind in ("i", "u")
-    dtype.is_quantized = kind == "q"
-    dtype.is_unsigned = kind == "u"
-    dtype.is_numpy_compatible = kind != "handle"
+    dtype.is_bool = letter == "b"
+    dtype.is_complex = letter == "c"
+    dtype.is_floating = letter == "f"
+    dtype.is_integer = letter in ("i", "u")
+    dtype.is_quantized = letter == "q"
+    dtype.is_unsigned = letter == "u"
+    dtype.is_numpy_compatible = letter != "handle"
     dtype.size = size
     dtype._is_ref_dtype = base is not None
     dtype._is_resource = name == "resource"
@@ -208,17 +208,17 @@ def _instance(name: str, enum: int, numpy_dtype: Any, kind: str, size: int, base
     return dtype
 
 
-def _declare(name: str, enum: int, numpy_dtype: Any, kind: str, size: int | None = None) -> DType:
+def _declare(name: str, enum: int, numpy_dtype: Any, letter: str, size: int | None = None) -> DType:
     """Makes a type, its reference type and its handle type.
 
-    `kind` is numpy's letter, "q" (quantized), "s" (string) or "handle".
+    `letter` is numpy's letter, "q" (quantized), "s" (string) or "handle".
     """
     if size is None:
         size = np.dtype(numpy_dtype).itemsize
-    value = _instance(name, enum, numpy_dtype, kind, size, None)
-    value._ref = _instance(f"{name}_ref", enum + _REF_OFFSET, numpy_dtype, kind, size, value)
+    value = _instance(name, enum, numpy_dtype, letter, size, None)
+    value._ref = _instance(f"{name}_ref", enum + _REF_OFFSET, numpy_dtype, letter, size, value)
     if enum != _RESOURCE_ENUM:
-        value._handle = _instance("resource", enum + _HANDLE_OFFSET, numpy_dtype, kind, size, value)
+        value._handle = _instance("resource", enum + _HANDLE_OFFSET, numpy_dtype, letter, size, value)
     return value
 
 

@@ -17,17 +17,17 @@ LOOP, CONDITIONAL, ARGUMENT, SAME, NUMBER = "_loop", "_if", "_argument", "_same"
 
 
 class Cell:
-    """A node: one of the graph's (``origin``), or a new one, whose ``kind`` starts with an underscore.
+    """A node: one of the graph's (``origin``), or a new one, whose ``role`` starts with an underscore.
 
-    ``kind`` is else the primitive that the node is, "" for any other op.  Of a loop or a conditional ``bodies`` are condition and
+    ``role`` is else the primitive that the node is, "" for any other op.  Of a loop or a conditional ``bodies`` are condition and
     body, or the branches for true and false; ``origin`` is the node whose name and line it takes.  A NUMBER is the constant
     ``number``.
     """
 
-    __slots__ = ("bodies", "controls", "frame", "inputs", "kind", "number", "origin", "types")
+    __slots__ = ("bodies", "controls", "frame", "inputs", "role", "number", "origin", "types")
 
-    def __init__(self, kind: str, origin: Any, inputs: list[Port], controls: list[Cell], types: Sequence[Type]) -> None:
-        self.kind = kind
+    def __init__(self, role: str, origin: Any, inputs: list[Port], controls: list[Cell], types: Sequence[Type]) -> None:
+        self.role = role
         self.origin = origin
         self.inputs = inputs
         self.controls = controls
@@ -40,7 +40,7 @@ class Cell:
     def is_free(self) -> bool:
         """Whether it belongs to no frame and no branch: a constant or a handle that waits for nothing."""
         traits = self.origin.op_def.traits
-        return not self.kind and not self.inputs and not self.controls and bool(traits.constant or traits.handle)
+        return not self.role and not self.inputs and not self.controls and bool(traits.constant or traits.handle)
 
     @property
     def is_constant(self) -> bool:
@@ -51,19 +51,19 @@ class Cell:
         """Whether it may run twice, or not at all."""
         if self.bodies:
             return all(cell.is_pure for body in self.bodies for cell in body.cells)
-        if self.kind.startswith("_") or self.origin.type == "NoOp":
+        if self.role.startswith("_") or self.origin.type == "NoOp":
             return True
         traits = self.origin.op_def.traits
         return bool(traits.pure or traits.primitive)
 
     @property
     def is_primitive(self) -> bool:
-        return self.kind in PRIMITIVES
+        return self.role in PRIMITIVES
 
     @property
     def is_identity(self) -> bool:
         """Whether it hands a value on; the Identity of a variable reads it."""
-        if self.kind or not self.inputs or not self.origin.op_def.traits.identity:
+        if self.role or not self.inputs or not self.origin.op_def.traits.identity:
             return False
         before, index = self.inputs[0]
         return not before.types[index][0]._is_ref_dtype
@@ -71,13 +71,13 @@ class Cell:
     @property
     def op_is_plain(self) -> bool:
         """Whether it only marks a value: LoopCond."""
-        return not self.kind and self.origin.op_def.traits.primitive == "plain"
+        return not self.role and self.origin.op_def.traits.primitive == "plain"
 
     def before(self) -> list[Cell]:
         return [*(cell for cell, _ in self.inputs), *self.controls]
 
     def __repr__(self) -> str:
-        return f"<{self.kind or 'cell'} {self.origin.name}>"
+        return f"<{self.role or 'cell'} {self.origin.name}>"
 
 
 Port = tuple[Cell, int]
@@ -169,7 +169,7 @@ def ordered(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def _needed(cell: Cell) -> list[Cell]:
-    return [before for before in cell.before() if before.kind != "next" or cell.kind != "merge"]
+    return [before for before in cell.before() if before.role != "next" or cell.role != "merge"]
 
 
 def reaches(starts: Iterable[Cell], ends: set[Cell], cells: Iterable[Cell]) -> bool:
@@ -247,7 +247,7 @@ class Taken:
         controls = [c for c in cell.controls if not self._dropped(c)]
         self.waits.update((c, None) for c in controls if c not in self.copies)
         copy = Cell(
-            cell.kind, cell.origin, [self.port(port) for port in cell.inputs],
+            cell.role, cell.origin, [self.port(port) for port in cell.inputs],
             [self.copies[c] for c in controls if c in self.copies], cell.types,
         )  # fmt: skip
         copy.bodies, copy.number, copy.frame = cell.bodies, cell.number, cell.frame

@@ -46,20 +46,20 @@ def guards(cells: Iterable[Cell], known: dict[Port, Guard] | None = None) -> dic
         return alive.get(port) or alive.get(port[0], ALWAYS)
 
     for cell in cells:
-        if cell.kind == "merge":
+        if cell.role == "merge":
             alive[cell] = (
                 known[cell, 0] if known and (cell, 0) in known else _merged(cell, [of(p) for p in cell.inputs])
             )
             continue
-        if cell.kind == "trigger":
+        if cell.role == "trigger":
             alive[cell] = ALWAYS  # it runs whether or not what it waits for did
             continue
         guard = ALWAYS.union(*(of(p) for p in cell.inputs), *(alive.get(c, ALWAYS) for c in cell.controls))
         alive[cell] = guard
-        if cell.kind == LOOP and guard.difference(*(of(p) for p in _deciding(cell))):
+        if cell.role == LOOP and guard.difference(*(of(p) for p in _deciding(cell))):
             # If its condition is alive and some variable is not, what leaves it may be alive in part.
             raise Refused("what enters it is not there together", cell.frame)
-        if cell.kind == "switch":
+        if cell.role == "switch":
             predicate = behind_identities(cell.inputs[1])
             for side in (0, 1):
                 alive[cell, side] = guard | {(predicate, side)}
@@ -101,7 +101,7 @@ def raise_conditionals(flat: Flat, whole: bool = False) -> None:
     alive = guards(flat.cells)
     found: dict[tuple[Guard, Any], None] = {}
     for cell in flat.cells:
-        if cell.kind == "switch":
+        if cell.role == "switch":
             found[alive[cell], behind_identities(cell.inputs[1])] = None
     for around, predicate in sorted(found, key=lambda c: -len(c[0])):
         if all(side != OTHER for _, side in around):
@@ -124,9 +124,9 @@ class _Conditional:
         self.members = {c for c in flat.cells if alive[c] in self.sides}
         self.switches = {
             c for c in flat.cells
-            if c.kind == "switch" and alive[c] == around and behind_identities(c.inputs[1]) == predicate
+            if c.role == "switch" and alive[c] == around and behind_identities(c.inputs[1]) == predicate
         }  # fmt: skip
-        sides = {c: self._first_side(c) for c in flat.cells if c.kind == "merge"}
+        sides = {c: self._first_side(c) for c in flat.cells if c.role == "merge"}
         self.first = {
             c: side for c, side in sides.items() if side is not None
         }  # of merges: the side of their first input
@@ -161,13 +161,13 @@ class _Conditional:
             if not gone.isdisjoint(cell.controls):
                 waits = [w for c in cell.controls for w in instead.get(c, [c])]
                 cell.controls = [w for w in dict.fromkeys(waits) if not w.is_free]
-        anchors = [w for waits in instead.values() for w in waits if w.kind == SAME]
+        anchors = [w for waits in instead.values() for w in waits if w.role == SAME]
         self.flat.cells = [*(c for c in self.flat.cells if c not in gone), *dict.fromkeys(anchors)]
 
     def _anchor(self, port: Port) -> Cell:
         """A cell that is dead if the value is; a Switch runs even if one of its outputs is dead."""
         cell, index = port
-        if cell.kind != "switch":
+        if cell.role != "switch":
             return cell
         anchor = Cell(SAME, cell.origin, [port], [], [cell.types[index]])
         self.alive[anchor] = self.alive[port]
@@ -213,7 +213,7 @@ class _Conditional:
                 return False
             if (
                 cell not in inside
-                and cell.kind not in ("trigger", "merge")
+                and cell.role not in ("trigger", "merge")
                 and any(c in members for c in cell.controls)
             ):
                 return False
@@ -251,7 +251,7 @@ class _Conditional:
             ways[side] += [p if p in mine else (_nothing(p), 0) for p in crossing]
             taken[side].take(ways[side], [c for c in waited if self.alive[c] == self.sides[side]])
             for port in ways[side]:  # that of a switch is an argument
-                if port[0].kind != NUMBER:
+                if port[0].role != NUMBER:
                     taken[side].port(port)
         outer = list(dict.fromkeys(self._behind(port) for one in taken for port in one.outer))
         outer.sort(key=lambda p: p[0].types[p[1]][0]._is_ref_dtype)  # handles last
@@ -307,8 +307,8 @@ class _Conditional:
         """A branch: the values of the merges, which input each Merge took, and a number if something waits for the branch."""
         arguments: dict[Port, Cell] = {}
         same: dict[Port, Port] = {}
-        outputs = [port if port[0].kind == NUMBER else taken.port(port) for port in ways]
-        nothing = [cell for cell, _ in outputs if cell.kind == NUMBER]
+        outputs = [port if port[0].role == NUMBER else taken.port(port) for port in ways]
+        nothing = [cell for cell, _ in outputs if cell.role == NUMBER]
         for port, argument in taken.outer.items():
             same[argument, 0] = (arguments.setdefault(self._behind(port), argument), 0)
         for port in outer:

@@ -55,16 +55,16 @@ def raise_loops_behind(graph: Graph, ys: Sequence[Tensor], xs: Sequence[Tensor])
     builder = _Builder()
     with graph.as_default(), outside(graph), graph.name_scope(None):
         for cell in flat.cells:
-            if cell.kind != LOOP:
+            if cell.role != LOOP:
                 continue
             holder = _loop_within(cell)
             if holder is not None:
                 reasons.append(f"the loop {cell.frame[-1]!r}: {holder} holds a body with a loop of primitives")
-            elif all(before.kind != LOOP or before in builder.made for before in cell.before()):
+            elif all(before.role != LOOP or before in builder.made for before in cell.before()):
                 builder.make(cell)
     for op, cell in cells.items():
         port = flat.now.get((cell, 0))
-        if cell.kind == "exit" and port is not None and port[0] in builder.made:
+        if cell.role == "exit" and port is not None and port[0] in builder.made:
             _hand_on(op, builder.tensor(port))
     return reasons
 
@@ -73,7 +73,7 @@ def _loop_within(cell: Cell) -> str | None:
     """The name of a node in a loop whose bodies hold primitives of a loop: they came with it, and cannot be built again."""
     for body in cell.bodies:
         for inner in body.cells:
-            bodies = () if inner.kind else _bodies_of(inner.origin)
+            bodies = () if inner.role else _bodies_of(inner.origin)
             if any(op.op_def.traits.primitive == "next" for held in bodies for op in held._nodes):
                 return str(inner.origin.name)
             found = _loop_within(inner)
@@ -134,20 +134,20 @@ class _Builder:
 
     def _make(self, graph: Graph, cell: Cell, inputs: list[Tensor]) -> Operation:
         origin: Operation = cell.origin
-        if cell.kind == LOOP:
+        if cell.role == LOOP:
             return self._loop(cell, inputs)
-        if cell.kind == CONDITIONAL:
+        if cell.role == CONDITIONAL:
             then_branch, else_branch = (self._body(b, 0, inputs[1:], "a branch") for b in cell.bodies)
             return build_if(inputs[0], then_branch, else_branch, f"{origin.name}/if")
-        if cell.kind == NUMBER:
+        if cell.role == NUMBER:
             dtype = cell.types[0][0]
             if dtype == dtypes.variant:
                 return raw_ops._EmptyStash(purpose="").op  # type: ignore[no-any-return]
             array = np.array(b"" if dtype == dtypes.string else cell.number, dtype.as_numpy_dtype)
             return make_constant(array, dtype).op
-        if cell.kind == SAME:
+        if cell.role == SAME:
             return raw_ops.Identity(inputs[0]).op  # type: ignore[no-any-return]
-        if cell.kind == "trigger":
+        if cell.role == "trigger":
             return raw_ops.NoOp()  # type: ignore[no-any-return]
         if _bodies_of(origin):
             return self._again(origin, inputs)

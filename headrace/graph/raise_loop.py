@@ -64,9 +64,9 @@ def frames(cells: Iterable[Cell]) -> dict[Cell, Path]:
         if len(paths) > 1:
             raise Refused(f"{cell.origin.name} has inputs from different frames")
         path = next(iter(paths), ())
-        if cell.kind == "enter":
+        if cell.role == "enter":
             path = (*path, cell.origin.attrs["frame_name"])
-        elif cell.kind == "exit":
+        elif cell.role == "exit":
             path = path[:-1]
         gives[cell] = path
     return gives
@@ -93,16 +93,16 @@ class _Loop:
         self.path = path
         self.members = [c for c in flat.cells if gives.get(c) == path]
         self.inside = set(self.members)
-        self.exits = [c for c in flat.cells if c.kind == "exit" and c.inputs[0][0] in self.inside]
-        self.enters = [c for c in self.members if c.kind == "enter"]
-        self.merges = [c for c in self.members if c.kind == "merge" and any(p.kind == "next" for p, _ in c.inputs)]
+        self.exits = [c for c in flat.cells if c.role == "exit" and c.inputs[0][0] in self.inside]
+        self.enters = [c for c in self.members if c.role == "enter"]
+        self.merges = [c for c in self.members if c.role == "merge" and any(p.role == "next" for p, _ in c.inputs)]
         self.ending: set[Cell] = set()  # identities between a Switch and an Exit
         self._check_form()
         self.go_on = self._ends[self.exits[0]].inputs[1]
         positions = {(merge, 0): i for i, merge in enumerate(self.merges)}
         self.switches = {
             c: positions[c.inputs[0]] for c in self.members
-            if c.kind == "switch" and c.inputs[1] == self.go_on and c.inputs[0] in positions
+            if c.role == "switch" and c.inputs[1] == self.go_on and c.inputs[0] in positions
         }  # fmt: skip
         self.ports = {(e, 0): self.switches.get(self._ends[e], -1) for e in self.exits}
         if -1 in self.ports.values():
@@ -112,7 +112,7 @@ class _Loop:
         if not self.exits or not self.merges:
             raise Refused("nothing leaves it, or nothing comes back")
         for merge in self.merges:
-            if [c.kind for c, _ in merge.inputs] != ["enter", "next"] or merge.controls:
+            if [c.role for c, _ in merge.inputs] != ["enter", "next"] or merge.controls:
                 raise Refused(f"{merge.origin.name} does not join what enters and what comes back")
             if merge.types[0][0]._is_ref_dtype:
                 raise Refused(f"{merge.origin.name} is a reference")
@@ -122,10 +122,10 @@ class _Loop:
         constant = {c for c in self.enters if c.origin.attrs["is_constant"]}
         for cell in self.members:
             for before in cell.before():
-                first = before.kind == "enter" and before not in constant or before.kind == "next"
+                first = before.role == "enter" and before not in constant or before.role == "next"
                 if first and before in self.inside and cell not in self.merges:
                     raise Refused(f"{cell.origin.name} takes what enters the first iteration, or what comes back")
-            if cell.kind == "merge" and cell in self.merges and cell.inputs[0][0] in constant:
+            if cell.role == "merge" and cell in self.merges and cell.inputs[0][0] in constant:
                 raise Refused(f"{cell.origin.name} takes a constant of the loop")
             if cell.op_is_plain and cell.controls:
                 raise Refused(f"{cell.origin.name} waits for something")
@@ -137,7 +137,7 @@ class _Loop:
         while switch.is_identity and all(_only_waits(c) for c in switch.controls):
             passed.add(switch)
             switch, side = switch.inputs[0]
-        if switch.kind != "switch" or side != 0 or one.controls or switch.controls:
+        if switch.role != "switch" or side != 0 or one.controls or switch.controls:
             raise Refused(f"{one.origin.name} does not take what a Switch gives when the loop ends")
         self.ending |= passed
         return switch
@@ -224,7 +224,7 @@ class _Loop:
 
 def _only_waits(cell: Cell) -> bool:
     """Whether a node only waits for switches."""
-    return cell.kind == "switch" or (cell.origin.type == "NoOp" and all(map(_only_waits, cell.controls)))
+    return cell.role == "switch" or (cell.origin.type == "NoOp" and all(map(_only_waits, cell.controls)))
 
 
 def _variable(merge: Cell) -> Cell:
@@ -233,7 +233,7 @@ def _variable(merge: Cell) -> Cell:
 
 def _given(port: Port) -> Port:
     """What a constant of the loop was given."""
-    return port[0].inputs[0] if port[0].kind == "enter" else port
+    return port[0].inputs[0] if port[0].role == "enter" else port
 
 
 def _finished(taken: Taken, variables: list[Cell], outputs: list[Port], outer: list[Port]) -> Body:

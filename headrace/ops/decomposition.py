@@ -39,7 +39,7 @@ def _batch(shape):
 
 
 @contextmanager
-def _explained(message):
+def _refusing(message):
     """Says in TensorFlow's words that matrices cannot be decomposed."""
     try:
         yield
@@ -54,7 +54,7 @@ inverse.shape(lambda input, adjoint: _square(input))
 
 @inverse.kernel
 def _(input, adjoint):
-    with _explained("Input is not invertible."):
+    with _refusing("Input is not invertible."):
         return torch.linalg.inv(input.mH if adjoint else input)
 
 
@@ -113,7 +113,7 @@ cholesky.shape(_square)
 @cholesky.kernel
 def _(input):
     unknown = any_nan(input.tril())  # what lies above is not read
-    with _explained("Cholesky decomposition was not successful. The input might not be valid."):
+    with _refusing("Cholesky decomposition was not successful. The input might not be valid."):
         factor = torch.linalg.cholesky(replaced(input, unknown))
     return blotted(factor, unknown).tril()
 
@@ -265,7 +265,7 @@ solve.shape(lambda matrix, rhs, adjoint: _solution(matrix, rhs))
 
 @solve.kernel
 def _(matrix, rhs, adjoint):
-    with _explained("Input matrix is not invertible."):
+    with _refusing("Input matrix is not invertible."):
         return torch.linalg.solve(matrix.mH if adjoint else matrix, rhs)
 
 

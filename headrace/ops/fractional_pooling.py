@@ -100,7 +100,7 @@ def _avg(value, rows, columns):
     return total / count if value.is_floating_point() else torch.div(total, count, rounding_mode="trunc")
 
 
-class _Regions(Resumable):
+class _Drawn(Resumable):
     """The generator of one node, and the regions that a ``deterministic`` one has drawn, by the size of the input."""
 
     def __init__(self, random):
@@ -135,7 +135,7 @@ def _pool(name, reduce):
     def _(context):
         seeds = context.attrs["seed"], context.attrs["seed2"]
         digest = hashlib.blake2b(f"{seeds[0]},{seeds[1]}".encode(), digest_size=8).digest()
-        return _Regions(np.random.default_rng(int.from_bytes(digest, "little") if any(seeds) else None))
+        return _Drawn(np.random.default_rng(int.from_bytes(digest, "little") if any(seeds) else None))
 
     @definition.kernel
     def _(value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2, *, state):

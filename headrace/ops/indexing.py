@@ -32,7 +32,7 @@ def on_host(x):
     return type(x) is torch.Tensor and x.is_cpu
 
 
-def explain_index(indices, size, name="indices"):
+def check_index(indices, size, name="indices"):
     """Raises the error for the first index outside [0, size), if there is one."""
     flat = np.asarray(indices).reshape(-1)
     bad = np.flatnonzero((flat < 0) | (flat >= size))
@@ -76,7 +76,7 @@ def _gather(params, indices, axis, batch_dims):
         flat = params.index_select(axis, indices.reshape(-1))
         return flat.reshape(params.shape[:axis] + indices.shape + params.shape[axis + 1 :])
     except (IndexError, RuntimeError):
-        explain_index(indices.cpu(), params.shape[axis])
+        check_index(indices.cpu(), params.shape[axis])
         raise
 
 
@@ -100,7 +100,7 @@ def _batch_gather(params, indices, axis, batch_dims):
     try:
         return params.reshape(batch, between, size, rest).gather(2, index).reshape(shape)
     except RuntimeError:
-        explain_index(indices.cpu(), size)
+        check_index(indices.cpu(), size)
         raise
 
 
@@ -108,7 +108,7 @@ def _gather_arrays(params, indices, axis, batch_dims):
     indices = np.asarray(indices)
     unsigned = indices.view(f"u{indices.itemsize}")  # so negative ones are too large
     if indices.size and np.maximum.reduce(unsigned, None) >= params.shape[axis]:
-        explain_index(indices, params.shape[axis])
+        check_index(indices, params.shape[axis])
     if not batch_dims:
         return params.take(indices, axis)
     (batch, between, size, rest, count), shape = _batch_layout(params.shape, indices.shape, axis, batch_dims)
@@ -244,7 +244,7 @@ def _nd_index(indices, shape, what="shape"):
         try:
             return torch.from_numpy(np.ravel_multi_index(tuple(columns), lead)), lead
         except ValueError:
-            _explain_nd(indices, shape, what)
+            _check_nd(indices, shape, what)
             raise
     strides = [math.prod(lead[i + 1 :]) for i in range(depth)]
     flat = indices.reshape(math.prod(indices.shape[:-1]), depth).long()
@@ -258,7 +258,7 @@ def _nd_index(indices, shape, what="shape"):
     return position, lead
 
 
-def _explain_nd(indices, shape, what="shape"):
+def _check_nd(indices, shape, what="shape"):
     flat = indices.reshape(math.prod(indices.shape[:-1]), indices.shape[-1]).cpu()
     limits = torch.tensor(list(shape[: flat.shape[1]]))
     bad = ((flat < 0) | (flat >= limits)).any(1).nonzero()
@@ -309,7 +309,7 @@ def _gather_nd(params, indices):
         rows = params if len(lead) == 1 else params.reshape(math.prod(lead), *rest)
         taken = rows.index_select(0, position)
     except IndexError:
-        _explain_nd(indices, params.shape, "param shape")
+        _check_nd(indices, params.shape, "param shape")
         raise
     return taken if indices.ndim == 2 else taken.reshape(indices.shape[:-1] + rest)
 
@@ -319,7 +319,7 @@ move_as_signed(gather_nd, "Tparams")
 
 @gather_nd.kernel(Tparams=dtypes.string)
 def _gather_nd_strings(params, indices):
-    _explain_nd(indices, params.shape, "param shape")
+    _check_nd(indices, params.shape, "param shape")
     index = indices.numpy()
     return np.asarray(params[tuple(np.moveaxis(index, -1, 0))], dtype=object)
 
@@ -369,7 +369,7 @@ def scatter_nd_into(base, indices, updates, mode, owned=False):
     """A copy of ``base``, or itself if it is ``owned``, with slices added, subtracted or replaced."""
     _check_updates(indices, updates, base.shape)
     if on_host(indices) and not base.numel():
-        _explain_nd(indices, base.shape)  # torch would ignore them
+        _check_nd(indices, base.shape)  # torch would ignore them
     position, lead = _nd_index(indices, base.shape)
     rest = base.shape[len(lead) :]
     flat = base if len(lead) == 1 else base.reshape(math.prod(lead), *rest)
@@ -385,7 +385,7 @@ def scatter_nd_into(base, indices, updates, mode, owned=False):
         else:
             changed.index_add_(0, position, rows, alpha=1 if mode == "add" else -1)
     except (IndexError, RuntimeError):
-        _explain_nd(indices, base.shape)
+        _check_nd(indices, base.shape)
         raise
     return changed if len(lead) == 1 else changed.reshape(base.shape)
 

@@ -27,9 +27,9 @@ HELD = tuple(t for t in ANY if t not in (resource, variant))
 # ---- handles
 
 
-def _queue(kind, make_store, options="", types="component_types: list(type) >= 1"):
+def _queue(class_name, make_store, options="", types="component_types: list(type) >= 1"):
     definition = op(
-        f"{kind}V2(; {types}, shapes: list(shape) = [], capacity: int = -1, {options}"
+        f"{class_name}V2(; {types}, shapes: list(shape) = [], capacity: int = -1, {options}"
         'container: string = "", shared_name: string = "") -> (handle: resource)',
         handle=True, stateful=True, host=True,
     )  # fmt: skip
@@ -39,15 +39,15 @@ def _queue(kind, make_store, options="", types="component_types: list(type) >= 1
     @definition.state
     def _(context):
         attrs = dict(context.attrs)
-        if kind == "PriorityQueue":
+        if class_name == "PriorityQueue":
             attrs["component_types"] = (FROM_TORCH[torch.int64], *attrs["component_types"])
             attrs["shapes"] = (TensorShape([]), *attrs["shapes"])
         settings = {k: v for k, v in attrs.items() if k not in ("container", "shared_name")}
 
         def make(name):
-            return CheckedQueue(kind, name, make_store(attrs), settings, str(context.source))
+            return CheckedQueue(class_name, name, make_store(attrs), settings, str(context.source))
 
-        named = {"kind": kind} | {_WORDS.get(k, k): v for k, v in settings.items() if k not in ("seed", "seed2")}
+        named = {"kind": class_name} | {_WORDS.get(k, k): v for k, v in settings.items() if k not in ("seed", "seed2")}
         if "seed" in settings:
             named["random seeds"] = (settings["seed"], settings["seed2"])
         return shared_resource(context, Queue, make, named, by_node_name=False, same=_same)
@@ -70,9 +70,9 @@ def _same(key, there, wanted):
 class CheckedQueue(Queue):
     """A queue that knows what its elements must be."""
 
-    def __init__(self, kind, name, store, settings, source):
+    def __init__(self, class_name, name, store, settings, source):
         dtypes, shapes = settings["component_types"], settings["shapes"]
-        super().__init__(kind, name, store, settings["capacity"], dtypes, shapes, source)
+        super().__init__(class_name, name, store, settings["capacity"], dtypes, shapes, source)
         self.bound_dtypes = tuple(bind_attr(t) for t in dtypes)  # as ops receive them
         self.value_dtypes = tuple(TORCH_DTYPES.get(t, _OBJECT) for t in dtypes)  # as values have them
         self.sizes = tuple(s.tuple for s in shapes)
@@ -160,7 +160,9 @@ def _check(queue, components, leading):
     check_resource(queue, Queue)
     if queue.capacity == 0:
         raise errors.InvalidArgumentError(
-            None, None, f"{queue.kind} '{queue.name}' has capacity 0: nothing can ever be enqueued. -1 means no limit"
+            None,
+            None,
+            f"{queue.class_name} '{queue.name}' has capacity 0: nothing can ever be enqueued. -1 means no limit",
         )
     if len(components) != len(queue.dtypes):
         raise errors.InvalidArgumentError(
@@ -216,7 +218,7 @@ def _check_types(queue, component_types):
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"{queue.kind} '{queue.name}' has components of types {_shown(queue.dtypes)}, others were asked for",
+            f"{queue.class_name} '{queue.name}' has components of types {_shown(queue.dtypes)}, others were asked for",
         )
 
 
@@ -236,11 +238,13 @@ def _dequeue_many(name, method):
     def _(handle, n, component_types, timeout_ms, *, done):
         _check_types(handle, component_types)
         if n < 0:
-            raise errors.InvalidArgumentError(None, None, f"{handle.kind} '{handle.name}': requested {n} < 0 elements")
+            raise errors.InvalidArgumentError(
+                None, None, f"{handle.class_name} '{handle.name}': requested {n} < 0 elements"
+            )
         if len(handle.shapes) != len(handle.dtypes):
             raise errors.InvalidArgumentError(
                 None, None,
-                f"{handle.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes: "
+                f"{handle.class_name}'s DequeueMany and DequeueUpTo require the components to have specified shapes: "
                 f"make '{handle.name}' with shapes=",
             )  # fmt: skip
 
@@ -253,7 +257,7 @@ def _dequeue_many(name, method):
 def _batch(queue, elements):
     if not elements:
         return empty_batch(queue.shapes, queue.dtypes)
-    if queue.kind == "PaddingFIFOQueue":
+    if queue.class_name == "PaddingFIFOQueue":
         return pad_and_stack(elements, queue.shapes, queue.dtypes)
     return stack(elements)
 
@@ -328,14 +332,14 @@ def _(handle, elements, position):
     if elements.shape[1] != len(handle.dtypes) or len(rest) != own:
         raise errors.InvalidArgumentError(
             None, None,
-            f"the saved elements have {elements.shape[1]} components and {len(rest)} numbers of a position; {handle.kind} "
+            f"the saved elements have {elements.shape[1]} components and {len(rest)} numbers of a position; {handle.class_name} "
             f"'{handle.name}' has {len(handle.dtypes)} and {own}",
         )  # fmt: skip
     try:
         rows = [tuple(map(unpack, row, handle.bound_dtypes)) for row in elements]
     except ValueError as e:
         raise errors.InvalidArgumentError(
-            None, None, f"a saved element is not of {handle.kind} '{handle.name}': {e}"
+            None, None, f"a saved element is not of {handle.class_name} '{handle.name}': {e}"
         ) from None
     for row in rows:
         _check(handle, row, ())

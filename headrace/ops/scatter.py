@@ -87,7 +87,7 @@ def _rows(buffer, indices, updates):
     return indices.reshape(-1), updates.reshape(count, *rest)
 
 
-def _explain(indices, size):
+def _check(indices, size):
     """Raises the error for the first index outside [0, size), if there is one."""
     flat = indices.reshape(-1).cpu()
     bad = ((flat < 0) | (flat >= size)).nonzero()
@@ -98,16 +98,16 @@ def _explain(indices, size):
 
 
 def _by_row(change):
-    """``change(buffer, flat indices, rows)`` with bad indices explained."""
+    """``change(buffer, flat indices, rows)`` with a check of the indices."""
 
     def apply(buffer, indices, updates):
         flat, rows = _rows(buffer, indices, updates)
         if not buffer.shape[0]:  # torch does not look at the indices then
-            _explain(indices, 0)
+            _check(indices, 0)
         try:
             change(buffer, flat, rows)
         except (IndexError, RuntimeError):
-            _explain(indices, buffer.shape[0])
+            _check(indices, buffer.shape[0])
             raise
 
     return apply
@@ -123,7 +123,7 @@ def _reduce(how):
 
 def _divide(buffer, flat, rows):
     """Divides row after row: a row that is named twice is divided twice, with TF1's rounding."""
-    _explain(flat, buffer.shape[0])
+    _check(flat, buffer.shape[0])
     mode = None if buffer.is_floating_point() or buffer.is_complex() else "trunc"
     for i, row in zip(flat.tolist(), rows, strict=True):
         if mode and bool((row == 0).any()):
@@ -132,7 +132,7 @@ def _divide(buffer, flat, rows):
 
 
 def _update_strings(buffer, indices, updates):
-    _explain(indices, buffer.shape[0])
+    _check(indices, buffer.shape[0])
     want = tuple(indices.shape) + buffer.shape[1:]
     if updates.shape not in ((), want):
         raise ValueError(f"updates have shape {list(updates.shape)}; the indices ask for {list(want)}")
@@ -204,7 +204,7 @@ def _positions(indices, lead):
     return position
 
 
-def _explain_nd(indices, shape):
+def _check_nd(indices, shape):
     flat = indices.reshape(math.prod(indices.shape[:-1]), indices.shape[-1]).cpu()
     bad = ((flat < 0) | (flat >= torch.tensor(list(shape[: flat.shape[1]])))).any(1).nonzero()
     if bad.numel():
@@ -228,14 +228,14 @@ def _by_coordinate(change):
         try:
             change(buffer.view(math.prod(lead), *rest), position, updates.reshape(position.shape[0], *rest))
         except (IndexError, RuntimeError):
-            _explain_nd(indices, buffer.shape)
+            _check_nd(indices, buffer.shape)
             raise
 
     return apply
 
 
 def _update_strings_nd(buffer, indices, updates):
-    _explain_nd(indices, buffer.shape)
+    _check_nd(indices, buffer.shape)
     buffer[tuple(np.moveaxis(indices.numpy(), -1, 0))] = updates
 
 

@@ -29,12 +29,12 @@ to_space = op(
 to_space.gradient(lambda node, grad: [raw_ops.SpaceToBatchND(grad, *node.inputs[1:]), None, None])
 
 
-def _check_borders(borders, kind):
+def _check_borders(borders, name):
     if any(n is not None and n < 0 for pair in borders for n in pair):
-        raise ValueError(f"{kind} cannot be negative, got {borders}")
+        raise ValueError(f"{name} cannot be negative, got {borders}")
 
 
-def _blocks(input, block_shape, borders, kind):
+def _blocks(input, block_shape, borders, name):
     """Checks the static shapes -> the sizes and the paddings or crops; None if too little is known."""
     dims = input.tuple
     if block_shape is not None:
@@ -48,7 +48,7 @@ def _blocks(input, block_shape, borders, kind):
         raise ValueError(f"paddings and crops should have shape [{len(block_shape)}, 2], got {borders}")
     if len(borders) != len(block_shape):
         raise ValueError(f"block_shape {block_shape} and {borders} must have the same length")
-    _check_borders(borders, kind)
+    _check_borders(borders, name)
     return None if dims is None else (list(dims), borders)
 
 

@@ -5,7 +5,7 @@
 What acts on state waits for all that the call waited for, its inputs included: a call begins when it has them.
 
 A function that calls itself stays a call (passes/instantiate.py).  What a gradient stashed and takes out again is passed
-directly (passes/records.py).
+directly (passes/pass_on.py).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from headrace.core.device import DeviceSpec
 from headrace.core.registry import REGISTRY
 from headrace.graph.body import FuncGraph
 from headrace.graph.functional import is_call
+from headrace.passes.pass_on import pass_stashes
 from headrace.passes.prune import prune
-from headrace.passes.records import pass_stashes
 from headrace.passes.step_graph import Node, StepGraph
 
 

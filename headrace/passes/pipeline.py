@@ -29,13 +29,13 @@ from headrace.passes.inline import inline
 from headrace.passes.instantiate import Recursion, drop_inputs, instantiate, put_constants
 from headrace.passes.late_read import late_reads
 from headrace.passes.lower import lower, must_lower
+from headrace.passes.pass_on import CARRIERS, pass_on
 from headrace.passes.place import place
 from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
 from headrace.passes.raise_primitives import has_primitives, raise_primitives, tie_holders
 from headrace.passes.read import insert_reads
 from headrace.passes.reason import Reasons
-from headrace.passes.records import RECORDS, records
 from headrace.passes.region import move_waits
 from headrace.passes.schedule import (
     copy_escaping_reads,
@@ -250,7 +250,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("cse", Stage.FOLD, _cse, SIMPLIFY),
     Pass("unroll", Stage.UNROLL, lambda g, c: unroll(g, c.settings.evaluate, c.settings.interpreted), SIMPLIFY),
     Pass("fold", Stage.UNROLL, _fold, SIMPLIFY),
-    Pass("records", Stage.UNROLL, _plain(records), SIMPLIFY),
+    Pass("pass_on", Stage.UNROLL, _plain(pass_on), SIMPLIFY),
     Pass("compile_bodies", Stage.COMPILE, None),
     Pass("move_waits", Stage.COMPILE, _plain(move_waits)),
     Pass("schedule", Stage.COMPILE, _schedule),
@@ -352,16 +352,16 @@ def fold_specialised(graph: StepGraph, context: Context, may_unroll: bool = True
         run_in_place(body, (Stage.FOLD,), context)
     graph = run_stage(Stage.FOLD, graph, context)
     before: set[Node] = set()
-    left = _loops_and_records(graph)
+    left = _loops_and_carriers(graph)
     context = replace(context, largest=LARGEST_IN_LOOPS)
     while may_unroll and left != before:  # an unrolled loop tells the sizes of arrays, on which others depend
         graph = run_stage(Stage.FOLD, run_stage(Stage.UNROLL, graph, context), context)
-        before, left = left, _loops_and_records(graph)
+        before, left = left, _loops_and_carriers(graph)
     return graph
 
 
-def _loops_and_records(graph: StepGraph) -> set[Node]:
-    return {node for node in graph.nodes if node in LOOPS or node in RECORDS}
+def _loops_and_carriers(graph: StepGraph) -> set[Node]:
+    return {node for node in graph.nodes if node in LOOPS or node in CARRIERS}
 
 
 def run_in_place(graph: StepGraph, stages: Sequence[Stage], context: Context) -> None:

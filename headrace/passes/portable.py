@@ -89,14 +89,14 @@ class _Writer:
         if position is not None:
             return position
         position = self._graphs[graph] = len(self.data.graphs)
-        record: dict[str, Any] = {}
-        self.data.graphs.append(record)
+        encoded: dict[str, Any] = {}
+        self.data.graphs.append(encoded)
         at = {node: i for i, node in enumerate(graph.nodes)}
 
         def refer(values: list[Value]) -> list[list[int]]:
             return [[at[v.op], v.value_index] for v in values]
 
-        record["nodes"] = [
+        encoded["nodes"] = [
             {
                 "name": node.name,
                 "op": node.type,
@@ -111,10 +111,10 @@ class _Writer:
             }
             for node in graph.nodes
         ]
-        record["feeds"], record["fetches"] = refer(graph.feeds), refer(graph.fetches)
-        record["targets"] = [at[n] for n in graph.targets]
-        record["host"] = [list(graph.host_feeds), list(graph.host_fetches)]
-        record["results"] = None if graph.results is None else list(graph.results)
+        encoded["feeds"], encoded["fetches"] = refer(graph.feeds), refer(graph.fetches)
+        encoded["targets"] = [at[n] for n in graph.targets]
+        encoded["host"] = [list(graph.host_feeds), list(graph.host_fetches)]
+        encoded["results"] = None if graph.results is None else list(graph.results)
         return position
 
     def source(self, source: Source) -> int:
@@ -171,16 +171,16 @@ class _Reader:
         if graph is not None:
             return graph
         graph = self._graphs[position] = StepGraph([], [], [], [])
-        record = self._data.graphs[position]
-        nodes = graph.nodes = [self._node(one) for one in record["nodes"]]
-        for node, one in zip(nodes, record["nodes"], strict=True):
+        encoded = self._data.graphs[position]
+        nodes = graph.nodes = [self._node(one) for one in encoded["nodes"]]
+        for node, one in zip(nodes, encoded["nodes"], strict=True):
             node.inputs = [nodes[i].outputs[k] for i, k in one["inputs"]]
             node.control_inputs = [nodes[i] for i in one["controls"]]
-        graph.feeds = [nodes[i].outputs[k] for i, k in record["feeds"]]
-        graph.fetches = [nodes[i].outputs[k] for i, k in record["fetches"]]
-        graph.targets = [nodes[i] for i in record["targets"]]
-        graph.host_feeds, graph.host_fetches = (list(marks) for marks in record["host"])
-        graph.results = None if record["results"] is None else tuple(record["results"])
+        graph.feeds = [nodes[i].outputs[k] for i, k in encoded["feeds"]]
+        graph.fetches = [nodes[i].outputs[k] for i, k in encoded["fetches"]]
+        graph.targets = [nodes[i] for i in encoded["targets"]]
+        graph.host_feeds, graph.host_fetches = (list(marks) for marks in encoded["host"])
+        graph.results = None if encoded["results"] is None else tuple(encoded["results"])
         return graph
 
     def _node(self, one: dict[str, Any]) -> Node:
@@ -204,21 +204,21 @@ class _Reader:
     def attr(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)):
             return value
-        kind, content = value
-        if kind == "bytes":
+        tag, content = value
+        if tag == "bytes":
             return content.encode("latin-1")
-        if kind == "dtype":
+        if tag == "dtype":
             return DType(content)
-        if kind == "shape":
+        if tag == "shape":
             return TensorShape(content)
-        if kind == "array":
+        if tag == "array":
             return self._data.arrays[content]
-        if kind == "scalar":
+        if tag == "scalar":
             return self._data.arrays[content][()]
-        if kind == "graph":
+        if tag == "graph":
             return self.graph(content)
-        if kind == "dict":
+        if tag == "dict":
             return {self.attr(k): self.attr(v) for k, v in content}
-        if kind == "object":
+        if tag == "object":
             return self._data.objects[content]
-        return _SEQUENCES[kind]([self.attr(v) for v in content])
+        return _SEQUENCES[tag]([self.attr(v) for v in content])

@@ -43,7 +43,7 @@ def raise_primitives(graph: StepGraph, finish: Callable[[StepGraph], StepGraph])
 
     flat, _ = raise_all(make)
     maker = _Maker({n.name for n in nodes}, finish)
-    if any(cell.kind in (LOOP, CONDITIONAL) for cell in flat.cells):
+    if any(cell.role in (LOOP, CONDITIONAL) for cell in flat.cells):
         graph.nodes = maker.nodes(flat.cells, keep=True)
         fed = {v.op for v in graph.feeds} - set(graph.nodes)
         graph.nodes = [*(v.op for v in graph.feeds if v.op in fed), *graph.nodes]
@@ -133,40 +133,40 @@ class _Maker:
                 continue
             node.inputs = [self.value(port) for port in cell.inputs]
             node.control_inputs = [self.made[c] for c in cell.controls]
-            if cell.kind == LOOP:
+            if cell.role == LOOP:
                 self._hold_loop(node, cell)
-            elif cell.kind == CONDITIONAL:
+            elif cell.role == CONDITIONAL:
                 self._hold_branches(node, cell)
         for cell in cells:  # a Merge may use what comes later
-            if cell.kind == "merge":
+            if cell.role == "merge":
                 self.made[cell].inputs = [self.value(port) for port in cell.inputs]
                 self.made[cell].control_inputs = [self.made[c] for c in cell.controls]
         return [self.made[cell] for cell in cells]
 
     def _node(self, cell: Cell, keep: bool) -> Node:
         origin: Node = cell.origin
-        if not cell.kind.startswith("_"):
+        if not cell.role.startswith("_"):
             if keep:
                 return origin
             node = self._like(origin, origin.op_def, origin.attrs, self._inner_name(origin.name), cell)
             node.colocation = origin.colocation
-            if cell.kind == "trigger":
+            if cell.role == "trigger":
                 node.op_def = REGISTRY.get("NoOp")
             return node
         dtype = cell.types[0][0].base_dtype
-        if cell.kind == NUMBER:
+        if cell.role == NUMBER:
             name = self._inner_name(f"{origin.name}/_number")
             if dtype == dtypes.variant:
                 return self._like(origin, REGISTRY.get("_EmptyStash"), {"purpose": ""}, name, cell)
             array = np.array(b"" if dtype == dtypes.string else cell.number, dtype.as_numpy_dtype)
             return self._like(origin, REGISTRY.get("Const"), {"value": array, "dtype": dtype}, name, cell)
-        if cell.kind == SAME:
+        if cell.role == SAME:
             return self._like(
                 origin, REGISTRY.get("Identity"), {"T": dtype}, self._free_name(f"{origin.name}/_same"), cell
             )
-        name = f"{origin.name}/_{'loop' if cell.kind == LOOP else 'if'}"
+        name = f"{origin.name}/_{'loop' if cell.role == LOOP else 'if'}"
         pure = "Stateless" * cell.is_pure
-        op_type = f"{pure}{'While' if cell.kind == LOOP else 'If'}"
+        op_type = f"{pure}{'While' if cell.role == LOOP else 'If'}"
         return self._like(origin, REGISTRY.get(op_type), {}, self._free_name(name), cell)
 
     def _like(self, origin: Node, op_def: OpDef, attrs: dict[str, Any], name: str, cell: Cell) -> Node:

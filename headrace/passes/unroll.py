@@ -4,7 +4,7 @@
     ->
     %Tanh/_0 = Tanh(%x)   %Tanh/_1 = Tanh(%Tanh/_0)      with 2 for %n, %i and %Tanh/_1 for %h
 
-``records`` then takes away the arrays and stashes that carried values from loop to loop, half of what a small iteration costs.
+``pass_on`` then takes away the arrays and stashes that carried values from loop to loop, half of what a small iteration costs.
 A compiler for a GPU gets the whole step, which runs as one graph of kernels; the kernels of a loop are launched one by one.
 Only loops that compute are unrolled: one whose body draws random numbers, changes a variable or holds a body stays a loop.
 """
@@ -23,7 +23,7 @@ from headrace.passes.bodies import bodies_of, held_bodies
 from headrace.passes.fold import Evaluate
 from headrace.passes.loop import Loop, loops
 from headrace.passes.match import Ops
-from headrace.passes.records import RECORDS
+from headrace.passes.pass_on import CARRIERS
 from headrace.passes.region import is_free, may_compile
 from headrace.passes.rule import make_constant
 from headrace.passes.step_graph import Node, StepGraph, Value
@@ -62,7 +62,7 @@ def _only_computes(loop: Loop) -> bool:
     if loop.node not in LOOPS or loop.node.attrs["Tref"] or loop.node.control_inputs:
         return False
     return all(
-        is_free(n) or n in RECORDS or (may_compile(n) and n.op_def.traits.pure and not held_bodies(n))
+        is_free(n) or n in CARRIERS or (may_compile(n) and n.op_def.traits.pure and not held_bodies(n))
         for body in bodies_of(loop.node)
         for n in body.nodes
     )
@@ -141,7 +141,7 @@ def _evaluated(nodes: Sequence[Node], body: StepGraph, arrays: Sequence[Any], ev
         if node.op_def.traits.constant:
             known[node.outputs[0]] = node.attrs["value"]
             continue
-        computes = not is_free(node) and node not in RECORDS
+        computes = not is_free(node) and node not in CARRIERS
         if computes and all(v in known for v in node.inputs) and all(map(_is_small, node.outputs)):
             found = evaluate(node.op_def, [known[v] for v in node.inputs], node.attrs)
             if found is not None:

@@ -64,8 +64,8 @@ def command(typer: Any) -> Callable[..., None]:
             )
         )  # fmt: skip
 
-    def option(kind: Any, text: str) -> Any:
-        return Annotated[kind, typer.Option(help=text)]
+    def option(annotation: Any, text: str) -> Any:
+        return Annotated[annotation, typer.Option(help=text)]
 
     run.__name__ = "launch"
     run.__doc__ = "Run a program as parameter servers and workers on Ray: on this machine, or on a Ray cluster."

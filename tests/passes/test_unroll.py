@@ -47,7 +47,7 @@ class Unrolled:
         return self.graphs[-1]
 
     def session(self, unrolled=True):
-        self._monkeypatch.setenv("HEADRACE_PASSES_OFF", "" if unrolled else "unroll,records")
+        self._monkeypatch.setenv("HEADRACE_PASSES_OFF", "" if unrolled else "unroll,pass_on")
         return tf.Session(config=tf.ConfigProto(compile=self.mode))
 
     def both(self, fetches, feeds=None):
@@ -316,7 +316,7 @@ def test_interpreted_steps_are_planned_again_after_some_runs(monkeypatch, cell):
         np.testing.assert_allclose(value, found[0], rtol=1e-6)
 
 
-def test_records_outside_loops():
+def test_stashes_and_arrays_outside_loops():
     """What is written to an array is read from it, whoever writes."""
     from passes.steps import lines, options, piped
 

@@ -264,9 +264,9 @@ def kl_divergence(
     distribution_a: Distribution, distribution_b: Distribution, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
     """``KL(a || b)``, the expected difference of log probabilities under ``a``."""
-    for kind_a in type(distribution_a).__mro__:
-        for kind_b in type(distribution_b).__mro__:
-            rule = _divergences.get((kind_a, kind_b))
+    for class_a in type(distribution_a).__mro__:
+        for class_b in type(distribution_b).__mro__:
+            rule = _divergences.get((class_a, class_b))
             if rule is not None:
                 with name_scope("KullbackLeibler"):
                     divergence: Tensor = rule(distribution_a, distribution_b, name=name)

@@ -85,10 +85,10 @@ class PredictOutput(ExportOutput):
         return signature.predict_signature_def(dict(receiver_tensors), self._outputs)
 
 
-def _only_strings(kind: str, receiver_tensors: Mapping[str, Any]) -> Any:
+def _only_strings(model: str, receiver_tensors: Mapping[str, Any]) -> Any:
     tensors = list(receiver_tensors.values())
     if len(tensors) != 1 or tensors[0].dtype != dtypes.string:
         raise ValueError(
-            f"{kind} input must be a single string Tensor; got {dict(receiver_tensors)}. A PredictOutput takes any {at()}"
+            f"{model} input must be a single string Tensor; got {dict(receiver_tensors)}. A PredictOutput takes any {at()}"
         )
     return tensors[0]

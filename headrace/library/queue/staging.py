@@ -182,8 +182,8 @@ class MapStagingArea(BaseStagingArea):
         super().__init__(dtypes, shapes, names, shared_name, capacity, memory_limit)
         self._prefix = "Ordered" if ordered else ""
 
-    def _op(self, kind: str) -> Any:
-        return getattr(raw_ops, f"{self._prefix}Map{kind}")
+    def _op(self, suffix: str) -> Any:
+        return getattr(raw_ops, f"{self._prefix}Map{suffix}")
 
     def put(self, key: Any, vals: Any, indices: Sequence[int] | None = None, name: str | None = None) -> Operation:
         """Puts values of the element of ``key``: a dictionary, or a list with ``indices``, which must ascend.
@@ -215,9 +215,9 @@ class MapStagingArea(BaseStagingArea):
             )  # fmt: skip
         return self._brought([taken.key])[0], self._element(taken.values, places)
 
-    def _get(self, kind: str, key: Any, places: list[int], name: str) -> Any:
+    def _get(self, suffix: str, key: Any, places: list[int], name: str) -> Any:
         with colocate_with(self._coloc_op):
-            values = self._op(kind)(key, places, dtypes=[self._dtypes[i] for i in places], **self._limits, name=name)
+            values = self._op(suffix)(key, places, dtypes=[self._dtypes[i] for i in places], **self._limits, name=name)
         return self._element(values, places)
 
     def _places(self, indices: Sequence[Any] | None) -> list[int]:
@@ -248,9 +248,9 @@ class MapStagingArea(BaseStagingArea):
         """How many elements wait for values."""
         return self._size("IncompleteSize", name or f"{self._name}_incomplete_size")
 
-    def _size(self, kind: str, name: str) -> Tensor:
+    def _size(self, suffix: str, name: str) -> Tensor:
         with colocate_with(self._coloc_op):
-            size: Tensor = self._op(kind)(dtypes=self._dtypes, **self._limits, name=name)
+            size: Tensor = self._op(suffix)(dtypes=self._dtypes, **self._limits, name=name)
         return size
 
     def clear(self, name: str | None = None) -> Operation:

@@ -171,13 +171,13 @@ def _unchanged(test: Any) -> Any:
     return test
 
 
-def _explained(description: str) -> Decorator:
+def _with_description(description: str) -> Decorator:
     """A decorator that takes the reason for which TensorFlow turns something off."""
     return _unchanged
 
 
-disable_xla = disable_mlir_bridge = disable_tfrt = no_xla_auto_jit = xla_allow_fallback = _explained
-disable_control_flow_v2 = disable_asan = disable_msan = disable_tsan = disable_ubsan = _explained
+disable_xla = disable_mlir_bridge = disable_tfrt = no_xla_auto_jit = xla_allow_fallback = _with_description
+disable_control_flow_v2 = disable_asan = disable_msan = disable_tsan = disable_ubsan = _with_description
 enable_control_flow_v2 = with_control_flow_v2 = enable_c_shapes = with_c_shapes = _unchanged
 disable_cudnn_autotune = enable_tf_xla_constant_folding = _unchanged
 

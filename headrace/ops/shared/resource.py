@@ -24,11 +24,11 @@ def shared_resource(context, resource_class, make, settings, by_node_name=True, 
     for key, wanted in settings.items():
         there = resource.settings[key]
         if str(there) != str(wanted) and not (same and same(key, there, wanted)):  # unknown shapes are equal to none
-            kind = resource_class.__name__
-            kind = kind if any(map(str.isupper, kind[1:])) else kind.lower()
+            title = resource_class.__name__
+            title = title if any(map(str.isupper, title[1:])) else title.lower()
             raise InvalidArgumentError(
                 None, None,
-                f"Shared {kind} '{name}' has {key} {_shown(there)} but requested {key} "
+                f"Shared {title} '{name}' has {key} {_shown(there)} but requested {key} "
                 f"{'were' if isinstance(wanted, tuple) else 'was'} {_shown(wanted)}",
             )  # fmt: skip
     return resource

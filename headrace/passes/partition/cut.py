@@ -283,11 +283,11 @@ class Cutter:
         return transfer, transfer.messages.setdefault(source, _Message(source))
 
     def _refuse(self, value: Value, source: str, part: str) -> None:
-        kind = "A handle" if value.dtype.name == "resource" or value.dtype._is_ref_dtype else "A value"
+        subject = "A handle" if value.dtype.name == "resource" or value.dtype._is_ref_dtype else "A value"
         raise InvalidArgumentError(
             None, value.op.origin,
-            f"{kind} of type {value.dtype.name} made by {value.op.name} (at {value.op.source}) in {source} is used in {part}; it "
-            "cannot leave the device that made it. Put its users there too, with tf.device or tf.colocate_with",
+            f"{subject} of type {value.dtype.name} made by {value.op.name} (at {value.op.source}) in {source} is used in {part}; "
+            "it cannot leave the device that made it. Put its users there too, with tf.device or tf.colocate_with",
         )  # fmt: skip
 
     def _write_transfers(self) -> dict[str, list[Node]]:

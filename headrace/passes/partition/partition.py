@@ -84,18 +84,18 @@ def _check_primitives(graph: StepGraph, homes: Homes) -> None:
     depth: dict[Node, int] = {}
     gated: set[Node] = set()
     for node in graph.nodes:
-        kind = node.op_def.traits.primitive
+        primitive = node.op_def.traits.primitive
         before = [p for p in node.predecessors() if p in depth]
         level = max((depth[p] for p in before), default=0)
         inside = level > 0 or any(p in gated for p in before)
-        if kind in ("enter", "switch"):
+        if primitive in ("enter", "switch"):
             inside = True
-        depth[node] = level + (kind == "enter") - (kind == "exit")
-        if (inside and not (kind == "merge" and not level)) or kind == "switch":
+        depth[node] = level + (primitive == "enter") - (primitive == "exit")
+        if (inside and not (primitive == "merge" and not level)) or primitive == "switch":
             gated.add(node)
-        if kind == "exit" and depth[node] <= 0:
+        if primitive == "exit" and depth[node] <= 0:
             gated.discard(node)
-        if not (inside or kind) or is_free(node):
+        if not (inside or primitive) or is_free(node):
             continue
         first = first or node
         if homes.of_node.get(node) != homes.of_node.get(first):

@@ -46,7 +46,7 @@ class Waits:
     def __enter__(self) -> Waits:
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(self, error_class: Any, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close(error)
 
     def close(self, error: BaseException | None) -> None:

@@ -118,5 +118,5 @@ class Explanation:
         return render(self)
 
 
-def _plain(record: Any) -> dict[str, Any]:
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(record).items()}
+def _plain(node: Any) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(node).items()}

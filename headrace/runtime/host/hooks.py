@@ -53,10 +53,10 @@ class HookedPlace:
         return memory
 
     def _refuse_memory(self, memory: Any, shape: tuple[int, ...], dtype: torch.dtype) -> NoReturn:
-        kind = " that is not contiguous" if isinstance(memory, torch.Tensor) and not memory.is_contiguous() else ""
+        flaw = " that is not contiguous" if isinstance(memory, torch.Tensor) and not memory.is_contiguous() else ""
         raise InvalidArgumentError(
             None, None,
-            f"{self._hook('allocate')} returned {_described(memory)}{kind}; expected is a contiguous tensor of "
+            f"{self._hook('allocate')} returned {_described(memory)}{flaw}; expected is a contiguous tensor of "
             f"{_text(dtype, shape)} on {self.torch_device}",
         )  # fmt: skip
 
@@ -196,11 +196,11 @@ class HookedPlace:
 
     def _fail(self, name: str, error: Exception) -> NoReturn:
         """Says that a hook raised an error: of TF1's tree if it is of that, or says that there is no memory."""
-        kind: Any = type(error) if isinstance(error, OpError) else InternalError
+        raised_class: Any = type(error) if isinstance(error, OpError) else InternalError
         if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
-            kind = ResourceExhaustedError
+            raised_class = ResourceExhaustedError
         said = error.message if isinstance(error, OpError) else f"{type(error).__name__}: {error}"
-        raise kind(None, None, f"{self._hook(name)} raised {said}") from error
+        raise raised_class(None, None, f"{self._hook(name)} raised {said}") from error
 
 
 def _is_tensor(value: Value) -> bool:

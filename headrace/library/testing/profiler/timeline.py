@@ -48,7 +48,7 @@ class Timeline:
             placed += [(node, pid, lane) for node, lane in zip(stats.node_stats, _lanes(stats), strict=True)]
         made = _made(placed) if show_dataflow else {}
         for node, pid, lane in placed:
-            events.append(_region(node, pid, lane))
+            events.append(_span(node, pid, lane))
             events += _arrows(node, pid, lane, made, len(events))
         return json.dumps({"traceEvents": events}, separators=(",", ":"))
 
@@ -94,7 +94,7 @@ def _event(phase: str, category: str, name: str, pid: int, lane: int, time: int)
     return {"ph": phase, "cat": category, "name": name, "pid": pid, "tid": lane, "ts": time}
 
 
-def _region(node: Any, pid: int, lane: int) -> dict[str, Any]:
+def _span(node: Any, pid: int, lane: int) -> dict[str, Any]:
     op, inputs = _parsed(node.timeline_label)
     args = {"name": node.node_name, "op": op, **{f"input{i}": name for i, name in enumerate(inputs)}}
     event = _event("X", "Op", op, pid, lane, node.all_start_micros)

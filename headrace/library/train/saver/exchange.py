@@ -103,19 +103,19 @@ def safetensors_to_checkpoint(path: Any, checkpoint: Any) -> str:
 
 # ---- variables
 
-Parts = list[tuple[Variable, tuple[slice, ...]]]  # the variables that hold a tensor, each with its place in it
+Holders = list[tuple[Variable, tuple[slice, ...]]]  # the variables that hold a tensor, each with its place in it
 
 
-def _parts_by_name(var_list: Any) -> dict[str, Parts]:
+def _parts_by_name(var_list: Any) -> dict[str, Holders]:
     if var_list is None:
         var_list = saving.all_saveables()
     by_name = var_list if isinstance(var_list, Mapping) else saving.saveables_by_name(var_list)
     return {_checked_name(name): _parts(name, value) for name, value in by_name.items()}
 
 
-def _parts(name: str, value: Any) -> Parts:
+def _parts(name: str, value: Any) -> Holders:
     parts = list(value) if isinstance(value, (list, tuple, PartitionedVariable)) else [value]
-    placed: Parts = []
+    placed: Holders = []
     for part in parts:
         if not isinstance(part, Variable):
             raise TypeError(f"{name}: only variables go to safetensors files, got {part!r} {at()}")
@@ -128,7 +128,7 @@ def _parts(name: str, value: Any) -> Parts:
     return placed
 
 
-def _full_shape(whole: Parts) -> Any:
+def _full_shape(whole: Holders) -> Any:
     info = whole[0][0]._get_save_slice_info() if whole[0][1] else None
     return whole[0][0].shape.as_list() if info is None else list(info.full_shape)
 
@@ -143,7 +143,7 @@ def _fetched(session: Any, var_list: Any) -> tuple[dict[str, Any], dict[str, DTy
     return {name: _joined(whole, values[name]) for name, whole in parts.items()}, types
 
 
-def _joined(whole: Parts, values: list[Any]) -> Any:
+def _joined(whole: Holders, values: list[Any]) -> Any:
     if not whole[0][1]:
         return np.asarray(values[0])
     array = np.empty(_full_shape(whole), values[0].dtype)
@@ -152,7 +152,7 @@ def _joined(whole: Parts, values: list[Any]) -> Any:
     return array
 
 
-def _check(opened: SafetensorsFile, name: str, whole: Parts) -> None:
+def _check(opened: SafetensorsFile, name: str, whole: Holders) -> None:
     entry = opened.entries.get(name)
     variable = whole[0][0]
     if entry is None:

@@ -216,7 +216,7 @@ class Saver:
                 recovered.append((path, times[0]))
         self.set_last_checkpoints_with_time(recovered)
 
-    def _record(self, path: str) -> None:
+    def _remember(self, path: str) -> None:
         if not self.saver_def.max_to_keep:
             return
         self._last_checkpoints = [entry for entry in self._last_checkpoints if entry[0] != path] + [(path, time.time())]
@@ -329,7 +329,7 @@ class Saver:
         if message is not None:
             file.write_durably(meta_graph_filename(prefix, suffix), message)
         if latest_filename is not None:
-            self._record(prefix)
+            self._remember(prefix)
             folder, kept = os.path.dirname(prefix), self.last_checkpoints
             write_checkpoint_state(folder, prefix, kept, latest_filename, self._save_relative_paths)
             self._remove_old(suffix)
@@ -405,9 +405,9 @@ class Saver:
                 check_restore(sess.graph, self.saver_def.restore_op_name, prefix)
                 sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
         except errors.NotFoundError as error:
-            raise _explained(error, "a Variable name or other graph key that is missing") from None
+            raise _with_reason(error, "a Variable name or other graph key that is missing") from None
         except errors.InvalidArgumentError as error:
-            raise _explained(error, "a mismatch between the current graph and the graph") from None
+            raise _with_reason(error, "a mismatch between the current graph and the graph") from None
 
     def _restore_variables(self, sess: Any, prefix: str, names: Sequence[str] | None) -> int:
         """Restores the variables whose operations have these names, and leaves the others alone; gives the number of those.
@@ -459,7 +459,7 @@ def import_meta_graph(
     return None
 
 
-def _explained(error: errors.OpError, reason: str) -> errors.OpError:
+def _with_reason(error: errors.OpError, reason: str) -> errors.OpError:
     message = (
         f"Restoring from checkpoint failed. This is most likely due to {reason} from the checkpoint. Please ensure that you "
         f"have not altered the graph expected based on the checkpoint. Original error:\n\n{error.message}"

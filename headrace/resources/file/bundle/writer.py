@@ -47,7 +47,7 @@ class BundleWriter:
     def __enter__(self) -> BundleWriter:
         return self
 
-    def __exit__(self, error_class: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+    def __exit__(self, error_class: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
         if error_class is not None:
             self.abandon()
             if isinstance(error, OSError):

@@ -22,12 +22,12 @@ class Queue(Driver):
     _machine: QueueMachine
 
     def __init__(
-        self, kind: str, name: str, store: Store, capacity: int, dtypes: Sequence[Any], shapes: Sequence[Any],
+        self, class_name: str, name: str, store: Store, capacity: int, dtypes: Sequence[Any], shapes: Sequence[Any],
         made_at: str = "",
     ) -> None:  # fmt: skip
-        """`kind` is TensorFlow's name of the class, such as "FIFOQueue"; a negative `capacity` means no limit."""
-        super().__init__(QueueMachine(store, capacity, f"{kind} '{name}'"), made_at)
-        self.kind, self.name, self.capacity = kind, name, capacity
+        """`class_name` is TensorFlow's name of the class, such as "FIFOQueue"; a negative `capacity` means no limit."""
+        super().__init__(QueueMachine(store, capacity, f"{class_name} '{name}'"), made_at)
+        self.class_name, self.name, self.capacity = class_name, name, capacity
         self.dtypes, self.shapes = tuple(dtypes), tuple(shapes)
 
     def enqueue(self, element: Element, done: Done) -> Wait | None:

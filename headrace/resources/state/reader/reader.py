@@ -24,10 +24,10 @@ class Reader:
     """Thread-safe; no call waits.  The lock is held while a file is read, never while a queue or a callback is called."""
 
     def __init__(
-        self, kind: str, name: str, open_unit: Callable[[bytes], Records], single: bool = False, made_at: str = ""
+        self, class_name: str, name: str, open_unit: Callable[[bytes], Records], single: bool = False, made_at: str = ""
     ) -> None:
-        """`kind` is TensorFlow's name of the class, `made_at` the user's line; the others are as in `ReaderMachine`."""
-        self.title = f"{kind} '{name}'"
+        """`class_name` is TensorFlow's name of the class, `made_at` the user's line; the others are as in `ReaderMachine`."""
+        self.title = f"{class_name} '{name}'"
         self._made_at = made_at
         self._machine = ReaderMachine(self.title, open_unit, single)
         self._lock = threading.Lock()
@@ -38,7 +38,7 @@ class Reader:
         if tuple(queue.dtypes) != (string,):
             raise InvalidArgumentError(
                 None, None,
-                f"Expected queue with single string component: {self.title} takes file names from {queue.kind} "
+                f"Expected queue with single string component: {self.title} takes file names from {queue.class_name} "
                 f"'{queue.name}', which has components of {', '.join(d.name for d in queue.dtypes)}",
             )  # fmt: skip
         if count < 0:

@@ -1,4 +1,4 @@
-"""Records: what is put into a stash or written to an array, and taken out again -> passed directly.
+"""Values passed on: what is put into a stash or written to an array, and taken out again -> passed directly.
 
     %r = _PushStash(%rest, %a, %b)   %q, %c, %d = _PopStash(%r)   %y = Mul(%c, %d)      ->      %y = Mul(%a, %b)
 
@@ -44,7 +44,7 @@ def pass_stashes(graph: StepGraph) -> StepGraph:
     return graph
 
 
-def records(graph: StepGraph) -> StepGraph:
+def pass_on(graph: StepGraph) -> StepGraph:
     """Passes what arrays hold to who reads it, as far as that is known."""
     pass_stashes(graph)
     known = _Known()
@@ -320,4 +320,4 @@ def _(node: Node, known: _Known) -> None:
     known.values[node.outputs[0]] = known.make(node, "ConcatV2", [*rows, axis], **attrs).outputs[0]
 
 
-RECORDS = Ops("_PushStash", "_PopStash", *_LEARN)
+CARRIERS = Ops("_PushStash", "_PopStash", *_LEARN)
