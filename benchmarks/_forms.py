@@ -103,7 +103,7 @@ def _fed_shapes_out() -> None:
 
 
 def _below_autograd_out() -> None:
-    for module in ("headrace.runtime.session.executor", "headrace.runtime.drive.waits"):
+    for module in ("headrace.runtime.drive.plans", "headrace.runtime.drive.waits"):
         _replace(module, "below_autograd", _Same)
 
 

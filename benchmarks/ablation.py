@@ -98,7 +98,6 @@ def _measure(name: str, mode: str, seconds: float, suite: str) -> dict[str, Any]
     torch = importlib.import_module("torch")
     given = [torch.as_tensor(v) for v in values]
     shapes = tuple(tuple(v.shape) for v in given)
-    execute = importlib.import_module("headrace.runtime.session.executor").execute
     plans: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for off in ("", *PASSES, ALL_OFF):
@@ -113,15 +112,11 @@ def _measure(name: str, mode: str, seconds: float, suite: str) -> dict[str, Any]
             plan.variants = None
             plans[off] = plan
     steps: dict[str, Callable[[], Any]] = {
-        off: (lambda plan=plan: execute(plan, given))
-        for off, plan in plans.items()
-        if not off or texts[off] != texts[""]
+        off: (lambda plan=plan: plan.run(given)) for off, plan in plans.items() if not off or texts[off] != texts[""]
     }
     best = _best(steps, seconds)
     if mode == "off":
-        best[CACHE] = min(
-            _seconds(lambda: execute(_planned_anew(master, feeds, fetches, targets), given)) for _ in range(2)
-        )
+        best[CACHE] = min(_seconds(lambda: _planned_anew(master, feeds, fetches, targets).run(given)) for _ in range(2))
     return {off: {"best_s": best[off]} if off in best else {"same": True} for off in ("", *PASSES, ALL_OFF, CACHE)
             if off in best or off in plans}  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import at
 from headrace.graph.operation import Tensor
-from headrace.runtime.planning.plan import StepPlan
+from headrace.runtime.drive.plans import DividedPlan, StepPlan
 from headrace.runtime.session.partial import PartialRun
 
 
@@ -29,6 +29,7 @@ class Partial:
     ) -> None:
         """``give``: what turns the value of each promised fetch into what the user gets."""
         self._run = run
+        assert isinstance(plan, DividedPlan)
         self._needs = plan.needs
         self._feeds = {tensor: i for i, tensor in enumerate(feeds)}
         self._fetches = {tensor: i for i, tensor in enumerate(give)}

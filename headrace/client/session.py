@@ -27,10 +27,10 @@ from headrace.passes.step_graph import Value
 from headrace.resources.calling.value import is_null, meta_returner, returner
 from headrace.resources.state.memory import DeviceStats, device_stats, memory_limit
 from headrace.resources.stepping.step import deadline
+from headrace.runtime.drive.plans import StepPlan
 from headrace.runtime.explain.explain import explain_request
 from headrace.runtime.explain.explanation import Explanation
 from headrace.runtime.host.worker import LocalWorker
-from headrace.runtime.planning.plan import StepPlan
 from headrace.runtime.session.master import Master
 from headrace.runtime.session.target import (
     SCHEME,
@@ -255,7 +255,7 @@ class BaseSession:
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:
             raise RuntimeError(f"Attempted to use a closed Session. {at()}")
-        return call.rebuild(call.give(call.execute(call.plan, call.feed(values))))
+        return call.rebuild(call.give(call.execute(call.feed(values))))
 
     def _prepare(self, key: Any, fetches: Any, feed_dict: Any) -> tuple[_Call, Any]:
         """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""

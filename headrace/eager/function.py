@@ -21,8 +21,7 @@ from headrace.graph.body import FuncGraph
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
 from headrace.resources.calling.value import tensor_held
-from headrace.runtime.planning.plan import StepPlan
-from headrace.runtime.session.executor import execute
+from headrace.runtime.drive.plans import StepPlan
 from headrace.runtime.session.master import Master
 
 
@@ -96,7 +95,7 @@ def run(definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], count: 
         values.append(value)
     for i in written:
         unshare(values[i])
-    results = execute(plan, values)
+    results = plan.run(values)
     out_dtypes = [t.dtype.base_dtype for t in f.outputs[:count]]
     outputs = [holding(tensor_held(v), dtype) for v, dtype in zip(results, out_dtypes, strict=True)]
     attrs = {**attrs, "Tout": tuple(out_dtypes)}

@@ -274,6 +274,17 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("generate", Stage.CODE, None),  # runtime/code/codegen.py
 )
 
+_BEFORE = (Stage.GRAPH, Stage.PLACE, Stage.READ, Stage.REWRITE)
+_FOR_SHAPES = (*_BEFORE, Stage.SPECIALISE, Stage.FOLD, Stage.UNROLL, Stage.FOLD)
+# The stages that a step goes through, by the kind of its plan.  In bodies: GRAPH, READ, REWRITE, FUSE, then BODY.
+ROUTES: dict[str, tuple[Stage, ...]] = {
+    "one program": (*_BEFORE, Stage.FUSE, Stage.LOWER, Stage.ORDER, Stage.CODE),
+    "nodes wait": (*_BEFORE, Stage.LOWER, Stage.CUT, Stage.FUSE, Stage.ORDER, Stage.CODE),
+    "primitives": (*_BEFORE, Stage.FUSE, Stage.LOWER, Stage.FRAMES, Stage.CODE),
+    "for the shapes of its feeds": (*_FOR_SHAPES, Stage.FUSE, Stage.ORDER, Stage.CODE),
+    "compiled": (*_FOR_SHAPES, Stage.COMPILE, Stage.ORDER, Stage.CODE),
+}
+
 # Bytes of a constant that is folded once loops are unrolled: each iteration may have its own.
 LARGEST_IN_LOOPS = 1 << 14
 

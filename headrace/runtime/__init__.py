@@ -1,1 +1,1 @@
-"""Running steps: devices, plans, strands of generated code, the executor.  Asks the registry for kernels, never imports ops."""
+"""Running steps: devices, plans, strands of generated code.  Asks the registry for kernels, never imports ops."""

@@ -7,7 +7,7 @@ import pytest
 from passes.steps import options
 
 import headrace as tf
-from headrace.passes.pipeline import OPTIONAL, PIPELINE, Context, Stage, run_stage
+from headrace.passes.pipeline import OPTIONAL, PIPELINE, ROUTES, Context, Stage, run_stage
 from headrace.passes.step_graph import StepGraph
 
 STAGES_OF_A_STEP = (Stage.GRAPH, Stage.PLACE, Stage.READ, Stage.REWRITE, Stage.FUSE, Stage.LOWER, Stage.ORDER)
@@ -78,3 +78,39 @@ def test_a_pass_of_the_runtime_must_be_handed_in() -> None:
 def test_options_that_are_needed_are_asked_for() -> None:
     with pytest.raises(ValueError, match="depend on options"):
         run_stage(Stage.FOLD, StepGraph([], [], [], []), Context())
+
+
+def _waiting(x: tf.Tensor) -> tf.Tensor:
+    return tf.py_func(lambda v: v, [tf.exp(x)], tf.float32) * 2.0
+
+
+def _primitives(x: tf.Tensor) -> tf.Tensor:
+    return tf.raw_ops.Switch(data=tf.exp(x), pred=tf.reduce_sum(x) > 0.0)[1] * 2.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "build", "plan"),
+    [
+        ("one program", tf.exp, lambda planner, plan: plan),
+        ("nodes wait", _waiting, lambda planner, plan: plan),
+        ("primitives", _primitives, lambda planner, plan: plan),
+        ("for the shapes of its feeds", tf.exp, lambda planner, plan: planner.plan_for(plan, ((2,),))),
+        ("compiled", tf.exp, lambda planner, plan: planner.compile(plan, ((2,),))),
+    ],
+)
+def test_a_step_takes_the_route_of_its_kind(kind, build, plan, monkeypatch):  # type: ignore[no-untyped-def]
+    """What the runtime does after the last pass (FRAMES, CODE) is not seen here."""
+    x = tf.placeholder(tf.float32, [None], name="x")
+    y = build(x)
+    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        planner = session._master.planner
+        seen: list[Stage] = []
+        settings = replace(planner.options(), before_each=lambda one, graph: seen.append(one.stage))
+        monkeypatch.setattr(planner, "options", lambda: settings)
+        general = session._master.plan([x], [y], [])
+        if kind not in ("one program", "nodes wait", "primitives"):
+            seen.clear()
+        plan(planner, general)
+    route = [stage for stage in dict.fromkeys(ROUTES[kind]) if stage not in (Stage.FRAMES, Stage.CODE)]
+    left_out = {Stage.UNROLL, Stage.FUSE} if kind == "primitives" else {Stage.UNROLL}  # no loop; nothing optional
+    assert list(dict.fromkeys(seen)) == [stage for stage in route if stage not in left_out]

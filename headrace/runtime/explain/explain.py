@@ -23,6 +23,7 @@ from headrace.passes.partition.partition import partition
 from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.reason import FOLLOWS, RESOURCE, Reason, Reasons
 from headrace.passes.step_graph import Node, StepGraph, Value
+from headrace.runtime.drive.plans import DividedPlan, Part, SinglePlan, StepPlan
 from headrace.runtime.explain.explanation import (
     ExplainedNode,
     ExplainedPartition,
@@ -33,10 +34,9 @@ from headrace.runtime.explain.explanation import (
     TransferredValue,
 )
 from headrace.runtime.explain.pass_watch import PassWatch, checked_names
-from headrace.runtime.planning.plan import Part, Request, StepPlan, make_plan
+from headrace.runtime.planning.plan import Request, make_plan
 from headrace.runtime.session.master import Master
 from headrace.runtime.session.partition_worker import PartitionWorker
-from headrace.runtime.session.partitioned import PartitionedStep
 
 SEND, RECV, OWN = Ops("_SendMany"), Ops("_RecvMany"), Ops("_Own")
 NARROW = "_bfloat16/"  # how the names of casts before a lossy transfer begin (passes/partition/cut.py)
@@ -89,7 +89,7 @@ def explain_request(
 
 def _partitions(master: Master, plan: StepPlan, graph: StepGraph) -> list[_Partition]:
     """Cuts the graph as the plan's was cut."""
-    if not isinstance(plan.partitions, PartitionedStep):
+    if not isinstance(plan, DividedPlan):
         device = next((n.device for n in graph.nodes if n.device), master.worker.device("").name)
         return [_Partition(master.part_of(device), graph, plan, {})]
     plans = {m.name: m.worker.plan(m.handle) for m in plan.partitions.members if isinstance(m.worker, PartitionWorker)}
@@ -258,14 +258,15 @@ def _strands(part: _Partition, transfers: Sequence[ExplainedTransfer]) -> Iterat
 
 
 def _computing(partition: str, index: int, after: tuple[int, ...], plan: StepPlan) -> ExplainedStrand:
-    nodes = plan.graph.nodes if plan.framed is None else plan.framed.nodes
+    nodes = tuple(n.name for n in (plan.graph.nodes if plan.framed is None else plan.framed.nodes) if _runs(n))
+    if not isinstance(plan, SinglePlan):
+        return ExplainedStrand(partition, index, nodes, after, "", "interpreted", 0, 0, 1)
     variants: Any = plan.variants
-    arrays = sum(len(p.on_arrays) for p in plan.programs) if variants is None else variants.on_arrays
-    return ExplainedStrand(
-        partition, index, tuple(n.name for n in nodes if _runs(n)), after, "",
-        "interpreted" if variants is None else variants.state, 0 if variants is None else variants.regions, arrays,
-        plan.threads.limit,
-    )  # fmt: skip
+    if variants is None:
+        tier, regions, arrays = "interpreted", 0, len(plan.program.on_arrays)
+    else:
+        tier, regions, arrays = variants.state, variants.regions, variants.on_arrays
+    return ExplainedStrand(partition, index, nodes, after, "", tier, regions, arrays, plan.threads.limit)
 
 
 def _waiting(part: Part, messages: Mapping[str, ExplainedTransfer]) -> str:

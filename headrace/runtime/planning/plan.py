@@ -1,13 +1,11 @@
-"""StepPlan: all that is decided once for a request (feeds, fetches, targets): passes, schedule, strands, code."""
+"""Making plans: all that is decided once for a request (feeds, fetches, targets): passes, schedule, strands, code."""
 
 from __future__ import annotations
 
 import itertools
-import threading
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from headrace.core import errors
 from headrace.core.source import user_source
@@ -27,19 +25,16 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
 from headrace.passes.written import saves, written
 from headrace.resources.state.variable import Variable
-from headrace.resources.stepping.step import Step, Steps
-from headrace.runtime.code.codegen import Binder, Program, choose_arrays, generate, generate_begin
+from headrace.runtime.code.codegen import Binder, choose_arrays, generate, generate_begin
 from headrace.runtime.code.dump import dump
 from headrace.runtime.compiler.compile import Call, CompileRegion
 from headrace.runtime.compiler.dynamic import compile_dynamic
 from headrace.runtime.compiler.regions import compile_regions
 from headrace.runtime.drive.flow import Flow
-from headrace.runtime.drive.framed import FramedPlan, make_framed, needs_frames
+from headrace.runtime.drive.framed import make_framed, needs_frames
+from headrace.runtime.drive.plans import Blueprint, FramedStep, Part, PartsPlan, PlacedStrand, SinglePlan, StepPlan
 from headrace.runtime.host.device import deterministic
-from headrace.runtime.host.gate import Gate
 from headrace.runtime.host.hooks import fetch_from_host
-from headrace.runtime.host.pool import Pool
-from headrace.runtime.host.recorder import Recorder
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.host.threads import ThreadChoice
 from headrace.runtime.host.writers import Variables
@@ -72,128 +67,21 @@ class Request:
         return graph
 
 
-class Partitions(Protocol):
-    """The partitions of a step, registered with their workers."""
-
-    def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]: ...
-
-
-class Blueprint(Protocol):
-    """What plans of a step are made from, each time from a new graph: a request, or a partition that a worker keeps."""
-
-    @property
-    def devices(self) -> Collection[str]:
-        """The devices of this worker that the step uses at the same time; those of the graph's own nodes may be left out."""
-
-    def graph(self, options: Options) -> StepGraph: ...
-
-
-class PlacedStrand:
-    """A strand of a step, and on which torch devices the values that cross strands are, by their names."""
-
-    def __init__(self, index: int, names: Sequence[str], placed: dict[str, Any], outputs: Sequence[str]) -> None:
-        self.index = index
-        self._names = names
-        self._outputs = outputs
-        self._placed = placed
-
-    def places(self, feeds: Sequence[Value]) -> dict[Value, Any]:
-        """Where the strand's feeds are."""
-        names = zip(feeds, self._names, strict=True)
-        return {v: self._placed[name] for v, name in names if name in self._placed}
-
-    def place(self, fetches: Sequence[Value], places: dict[Value, Any]) -> None:
-        """Notes where the strand's results are."""
-        for value, name in zip(fetches, self._outputs, strict=True):
-            if value in places:
-                self._placed[name] = places[value]
-
-
-@dataclass(slots=True)
-class Part:
-    """One strand of a step in which nodes wait."""
-
-    strand: Strand
-    program: Program  # of a node that waits
-    node: Node  # the node that waits, or the first one
-    plan: StepPlan | None = None  # of a strand that computes: how it runs, with threads and tiers of its own
-
-
-@dataclass(slots=True)
-class TracedPlan:
-    """A step's plan with code that notes when each node runs.  One step at a time may use it."""
-
-    plan: StepPlan
-    recorder: Recorder | None  # None where the partitions of the plan have recorders of their own
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-@dataclass(slots=True)
-class StepPlan:
-    """A step ready to run.  ``borrowed[i]``: fetch i may share memory with state, a feed or a constant, so copy it."""
-
-    request: Blueprint
-    graph: StepGraph
-    programs: list[Program]
-    feeds: list[Value]
-    fetches: list[Value]
-    borrowed: list[bool]
-    generation: int
-    threads: ThreadChoice
-    steps: Steps  # where a step that may wait or loop is listed while it runs
-    pool: Pool  # for nodes that block
-    strand: PlacedStrand | None = None  # which strand of the request's step this is; None: all of it
-    regions: int = 0
-    variants: Any = None  # `Variants`: plans for feeds of certain shapes, compiled ones among them
-    gate: Gate | None = None  # where threads wait for others that compute for the session
-    parts: list[Part] = field(default_factory=list)  # set where nodes wait
-    flow: Flow | None = None  # of the parts
-    framed: FramedPlan | None = None  # set instead where the step uses primitives of control flow
-    partitions: Partitions | None = None  # set instead where the step is over several devices or tasks
-    traced: TracedPlan | None = None  # made when a trace is first asked for
-    writers: Any = None  # the worker's `Writers`, if the step writes variables or saves them
-    writes: Variables = frozenset()  # the variables that it may write
-    running: list[None] = field(default_factory=list)  # of a plan that writes: one for each step that runs
-    saves: Variables | None = None  # the variables that it saves; None if it saves nothing
-    saves_elsewhere: tuple[str, ...] = ()  # the names of those on other tasks
-    needs: tuple[int, ...] = ()  # where feeds come later: those that each fetch needs, bit i for feed i
-    writes_unfed: bool = False  # where feeds come later: whether it may write variables before the first
-    plain: bool = field(init=False)  # whether the step can neither wait nor loop
-    waits: bool = field(init=False)  # whether nodes may wait
-    uses: dict[Value, int] = field(init=False)  # of values that cross parts: how many take each, fetches included
-
-    def __post_init__(self) -> None:
-        self.uses = dict(
-            Counter([v for part in self.parts for v in part.strand.inputs] + self.fetches * bool(self.parts))
-        )
-        self.plain = self.single and not self.programs[0].bodies
-        inside = self.framed is not None and self.framed.waits
-        self.waits = bool(self.parts) or inside or self.partitions is not None
-
-    @property
-    def single(self) -> bool:
-        """Whether one program is the whole step."""
-        return not self.parts and self.framed is None and self.partitions is None
-
-    def loosen(self) -> None:
-        """Breaks the circles through its variants, so that memory is freed with the last reference to the plan."""
-        for plan in (self, *(part.plan for part in self.parts if part.plan is not None)):
-            plan.variants = None
+def make_plan_for(
+    request: Blueprint, worker: RegisteredGraph, options: Options, shapes: Sequence[Sequence[int]],
+    strand: PlacedStrand | None = None,
+) -> SinglePlan:  # fmt: skip
+    """The interpreted plan of a step, or of one strand of it, for feeds of these shapes."""
+    context = Context(options)
+    graph = fold_specialised(_specialised(request, shapes, worker, options, strand), context)
+    return _single(request, run_stage(Stage.FUSE, graph, context), worker, options, strand=strand)
 
 
 def make_plan(
-    request: Blueprint, worker: RegisteredGraph, options: Options, shapes: Sequence[Sequence[int]] | None = None,
-    strand: PlacedStrand | None = None, graph: StepGraph | None = None,
-) -> StepPlan:  # fmt: skip
-    """The interpreted plan: generated Python over kernels.  With ``shapes`` it is for feeds of these shapes only.
-
-    With ``strand`` it is a plan of that strand of the step.  ``graph``: the blueprint's, where there is one already.
-    """
+    request: Blueprint, worker: RegisteredGraph, options: Options, graph: StepGraph | None = None
+) -> StepPlan:
+    """The interpreted plan: generated Python over kernels.  ``graph``: the blueprint's, where there is one already."""
     context = Context(options)
-    if shapes is not None:
-        graph = fold_specialised(_specialised(request, shapes, worker, options, strand), context)
-        graph = run_stage(Stage.FUSE, graph, context)
-        return _single(request, graph, worker, options, strand=strand)
     graph = _fetchable(request.graph(options) if graph is None else graph, worker)
     waits = any(map(may_wait, graph.nodes))
     if not waits:
@@ -240,17 +128,24 @@ def _variables(handles: Iterable[Node], worker: RegisteredGraph) -> Variables:
 
 def _framed(request: Blueprint, graph: StepGraph, worker: RegisteredGraph) -> StepPlan:
     """A step with primitives of control flow."""
-    framed = make_framed(graph, worker, worker.gate)
-    return StepPlan(
-        request, graph, [], graph.feeds, graph.fetches, [True] * len(graph.fetches),
-        worker.resources.generation, ThreadChoice(1), worker.steps, worker.pool, framed=framed,
-    )  # fmt: skip
+    plan = FramedStep(**_common(request, graph, worker), framed=make_framed(graph, worker, worker.gate))
+    plan.borrowed = [True] * len(plan.fetches)
+    return plan
+
+
+def _common(request: Blueprint, graph: StepGraph, worker: RegisteredGraph) -> dict[str, Any]:
+    """What every kind of plan has."""
+    return {
+        "request": request, "graph": graph, "feeds": graph.feeds, "fetches": graph.fetches,
+        "borrowed": borrowed_fetches(graph), "generation": worker.resources.generation,
+        "steps": worker.steps, "pool": worker.pool,
+    }  # fmt: skip
 
 
 def make_compiled_plan(
     request: Blueprint, shapes: Sequence[Sequence[int]], worker: RegisteredGraph, options: Options, compile_one: CompileRegion,
     strand: PlacedStrand | None = None,
-) -> StepPlan:  # fmt: skip
+) -> SinglePlan:  # fmt: skip
     """A plan of the step for these feed shapes with compiled regions.  One that fails to compile stays interpreted."""
     graph = _specialised(request, shapes, worker, options, strand)
     regions = compile_regions(graph, worker, options, compile_one, compile_one)
@@ -260,7 +155,7 @@ def make_compiled_plan(
 def make_dynamic_plan(
     request: Blueprint, seen: Sequence[Sequence[Sequence[int]]], worker: RegisteredGraph, options: Options,
     compile_body: CompileRegion, strand: PlacedStrand | None = None,
-) -> StepPlan:  # fmt: skip
+) -> SinglePlan:  # fmt: skip
     """A plan of the step for feeds of many shapes, of which some were ``seen``: sizes that differ between them stay open."""
     example = telling(seen)
     hints = {
@@ -303,7 +198,7 @@ def _strands(request: Blueprint, graph: StepGraph, options: Options) -> list[Str
 def _single(
     request: Blueprint, graph: StepGraph, worker: RegisteredGraph, options: Options, regions: int = 0,
     strand: PlacedStrand | None = None,
-) -> StepPlan:  # fmt: skip
+) -> SinglePlan:  # fmt: skip
     """The plan of a step, or of a strand of one, in which nothing waits."""
     graph = run_stage(Stage.ORDER, graph, Context(options))
     fed = {v.op for v in graph.feeds}
@@ -320,10 +215,9 @@ def _single(
         strand.place(graph.fetches, places)
     dump(f"step_{number}.plan.txt", lambda: graph.to_text() + "\n")
     dump(f"step_{number}.strand_{index}.py", lambda: program.source)
-    return StepPlan(
-        request, graph, [program], graph.feeds, graph.fetches, borrowed_fetches(graph), worker.resources.generation,
-        _thread_choice(request, graph, worker), worker.steps, worker.pool, strand, regions,
-        gate=worker.gate,
+    return SinglePlan(
+        **_common(request, graph, worker), program=program, threads=_thread_choice(request, graph, worker),
+        gate=worker.gate, strand=strand, regions=regions,
     )  # fmt: skip
 
 
@@ -336,7 +230,7 @@ def _thread_choice(request: Blueprint, graph: StepGraph, worker: RegisteredGraph
 
 def _in_parts(request: Blueprint, graph: StepGraph, worker: RegisteredGraph, options: Options) -> StepPlan:
     """The plan of a step in which nodes wait: a part for each strand."""
-    borrowed = borrowed_fetches(graph)
+    common = _common(request, graph, worker)
     strands = _strands(request, graph, options)
     placed: dict[str, Any] = {}
     parts = []
@@ -346,13 +240,10 @@ def _in_parts(request: Blueprint, graph: StepGraph, worker: RegisteredGraph, opt
         if not strand.waits:
             inner = run_stage(Stage.FUSE, strand.graph(), Context(options))
             plan = _single(request, inner, worker, options, strand=here)
-            parts.append(Part(strand, plan.programs[0], strand.nodes[0], plan))
+            parts.append(Part(strand, plan.program, strand.nodes[0], plan))
         else:
             parts.append(_waiting_part(strand, strand.nodes[-1], here, worker))
-    return StepPlan(
-        request, graph, [p.program for p in parts], graph.feeds, graph.fetches, borrowed, worker.resources.generation,
-        ThreadChoice(1), worker.steps, worker.pool, parts=parts, flow=Flow.of([s.after for s in strands]),
-    )  # fmt: skip
+    return PartsPlan(**common, parts=parts, flow=Flow.of([s.after for s in strands]))
 
 
 def _waiting_part(strand: Strand, node: Node, here: PlacedStrand, worker: RegisteredGraph) -> Part:

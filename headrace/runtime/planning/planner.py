@@ -12,10 +12,11 @@ from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
 from headrace.runtime.compiler.background import compile_in_background
 from headrace.runtime.compiler.compile import compile_region
+from headrace.runtime.drive.plans import Blueprint, SinglePlan, StepPlan
 from headrace.runtime.host.device import deterministic, waiting
 from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.registered import RegisteredGraph
-from headrace.runtime.planning.plan import Blueprint, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
+from headrace.runtime.planning.plan import make_compiled_plan, make_dynamic_plan, make_plan, make_plan_for
 from headrace.runtime.planning.tier import compile_mode
 from headrace.runtime.planning.variants import RUNS, Variants, has_shapes, may_gain, uses_accelerators
 
@@ -55,13 +56,13 @@ class Planner:
         """The plan, equipped with tiers.  ``graph``: the blueprint's, where there is one already."""
         with no_collection():
             plan = make_plan(blueprint, self.registered, self.options(), graph=graph)
-        for one in [part.plan for part in plan.parts if part.plan is not None] or [plan]:
+        for one in plan.singles():
             self._equip(one)
         return plan
 
-    def _equip(self, plan: StepPlan) -> None:
+    def _equip(self, plan: SinglePlan) -> None:
         """Gives a plan its variants: compiled, and for feeds of certain shapes."""
-        if not plan.single or (plan.strand is not None and not has_shapes(plan.feeds)):
+        if plan.strand is not None and not has_shapes(plan.feeds):
             return
         here = self.registered.worker.device_names  # a plan may name devices of other tasks
         names = {n.device for n in plan.graph.nodes if n.device in here}
@@ -77,17 +78,17 @@ class Planner:
             finish = waiting([self.registered.torch_device(name) for name in names])
             plan.variants = Variants(plan, self, runs, mode, finish)
 
-    def plan_for(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
+    def plan_for(self, plan: SinglePlan, shapes: Sequence[Sequence[int]]) -> SinglePlan:
         """The interpreted plan for feeds of these shapes."""
         with no_collection():
-            return make_plan(plan.request, self.registered, self.options(), shapes, plan.strand)
+            return make_plan_for(plan.request, self.registered, self.options(), shapes, plan.strand)
 
-    def compile(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
+    def compile(self, plan: SinglePlan, shapes: Sequence[Sequence[int]]) -> SinglePlan:
         """The compiled plan for feeds of these shapes."""
         options = replace(self.options(), interpreted=False)
         return make_compiled_plan(plan.request, shapes, self.registered, options, self._compile_region, plan.strand)
 
-    def compile_many(self, plan: StepPlan, seen: Sequence[Sequence[Sequence[int]]]) -> StepPlan:
+    def compile_many(self, plan: SinglePlan, seen: Sequence[Sequence[Sequence[int]]]) -> SinglePlan:
         """The compiled plan for feeds of many shapes, of which some were ``seen``."""
         options = replace(self.options(), interpreted=False)
         return make_dynamic_plan(plan.request, seen, self.registered, options, self._compile_region, plan.strand)

@@ -24,7 +24,7 @@ from headrace.runtime.planning.tier import ARTIFACTS, Do, Key, Tier
 
 if TYPE_CHECKING:
     from headrace.runtime.code.codegen import Program
-    from headrace.runtime.planning.plan import StepPlan
+    from headrace.runtime.drive.plans import SinglePlan
 
 log = logging.getLogger("headrace.compile")
 
@@ -35,38 +35,38 @@ PLANS: Final = 8  # for shapes, of one plan
 class Maker(Protocol):
     """Makes variants of a plan."""
 
-    def plan_for(self, plan: StepPlan, shapes: Key) -> StepPlan: ...
+    def plan_for(self, plan: SinglePlan, shapes: Key) -> SinglePlan: ...
 
-    def compile(self, plan: StepPlan, shapes: Key) -> StepPlan: ...
+    def compile(self, plan: SinglePlan, shapes: Key) -> SinglePlan: ...
 
-    def compile_many(self, plan: StepPlan, seen: Sequence[Key]) -> StepPlan: ...
+    def compile_many(self, plan: SinglePlan, seen: Sequence[Key]) -> SinglePlan: ...
 
 
 class Variants:
     """Thread-safe: ``choose`` takes the lock only while something is undecided."""
 
     def __init__(
-        self, plan: StepPlan, maker: Maker, runs: int = 0, mode: str = "off", finish: Callable[[], None] | None = None
+        self, plan: SinglePlan, maker: Maker, runs: int = 0, mode: str = "off", finish: Callable[[], None] | None = None
     ) -> None:
         """``runs``: how often feeds of the same shapes must come before the step is planned for them; 0: it never is.
 
         ``finish`` waits until the accelerators of the plan have done all that was asked of them.
         """
         self.mode = mode
-        self.compiled: dict[Key, StepPlan] = {}
-        self.dynamic: StepPlan | None = None  # compiled, for shapes without a plan of their own
+        self.compiled: dict[Key, SinglePlan] = {}
+        self.dynamic: SinglePlan | None = None  # compiled, for shapes without a plan of their own
         self._plan = plan
         self._maker = maker
         self._needed = runs
         self._runs: dict[Key, int] = {}
-        self._plans: dict[Key, StepPlan] = {}
+        self._plans: dict[Key, SinglePlan] = {}
         self._unrolled: set[Key] = set()
         self._tier = Tier()
         self._finish = finish
         self._waiting = 0  # plans that were asked for and are neither there nor refused
         self._lock = threading.Lock()
 
-    def choose(self, feeds: Sequence[Any]) -> tuple[StepPlan, bool]:
+    def choose(self, feeds: Sequence[Any]) -> tuple[SinglePlan, bool]:
         """The plan to run with these feeds, and whether ``note`` is to hear how long that took."""
         key = tuple([f.shape for f in feeds])
         if self.mode == "off":
@@ -80,7 +80,7 @@ class Variants:
         self._wait()  # what earlier steps began is not a part of the next one
         return (plan if trial.compiled_next() else self._interpreted(key)), True
 
-    def note(self, plan: StepPlan, feeds: Sequence[Any], seconds: float) -> None:
+    def note(self, plan: SinglePlan, feeds: Sequence[Any], seconds: float) -> None:
         """Hears how long a run took."""
         key = tuple([f.shape for f in feeds])
         on_trial = key in self._tier.trials
@@ -102,7 +102,7 @@ class Variants:
 
     # ---- interpreted
 
-    def _interpreted(self, key: Key) -> StepPlan:
+    def _interpreted(self, key: Key) -> SinglePlan:
         """The interpreted plan for these shapes.  A step that must be over in time keeps its loops: they look at the clock."""
         if not self._needed:
             return self._plan
@@ -113,7 +113,7 @@ class Variants:
             return self._plan
         return plan
 
-    def _count(self, key: Key) -> StepPlan:
+    def _count(self, key: Key) -> SinglePlan:
         with self._lock:
             runs = self._runs[key] = self._runs.get(key, 0) + 1
             if len(self._runs) > 16 * PLANS:  # the shapes change all the time: begin again
@@ -124,7 +124,7 @@ class Variants:
         plan = self._plans[key] = self.better(key)
         return plan
 
-    def better(self, key: Key) -> StepPlan:
+    def better(self, key: Key) -> SinglePlan:
         """A plan for these shapes if it has fewer loops, or fewer nodes on tensors, and borrows no more results.
 
         Else the general plan.
@@ -145,7 +145,7 @@ class Variants:
 
     # ---- compiled
 
-    def _compiled_now(self, key: Key) -> StepPlan | None:
+    def _compiled_now(self, key: Key) -> SinglePlan | None:
         """Compiles a plan for these shapes immediately, or one for all shapes if there are many."""
         with self._lock:
             plan = self.compiled.get(key) or self.dynamic
@@ -163,7 +163,7 @@ class Variants:
             self.compiled[key] = plan
             return plan
 
-    def _submit(self, install: Callable[[], StepPlan | None]) -> None:
+    def _submit(self, install: Callable[[], SinglePlan | None]) -> None:
         """Has a plan compiled in the background."""
         self._waiting += 1
 
@@ -179,7 +179,7 @@ class Variants:
 
         queue.submit(job)
 
-    def _install(self, key: Key) -> StepPlan | None:
+    def _install(self, key: Key) -> SinglePlan | None:
         plan = _with_regions(self._maker.compile(self._plan, key))
         if plan is not None:
             with self._lock:
@@ -187,7 +187,7 @@ class Variants:
                 self.compiled[key] = plan
         return plan
 
-    def _install_many(self) -> StepPlan | None:
+    def _install_many(self) -> SinglePlan | None:
         self.dynamic = _with_regions(self._maker.compile_many(self._plan, self._tier.seen))
         return self.dynamic
 
@@ -222,7 +222,7 @@ class Variants:
         return max(map(_on_arrays, [self._plan, *self._plans.values()]))
 
 
-def _with_regions(plan: StepPlan) -> StepPlan | None:
+def _with_regions(plan: SinglePlan) -> SinglePlan | None:
     """The plan, if the compiler took part of it."""
     return plan if plan.regions else None
 
@@ -232,28 +232,28 @@ def has_shapes(feeds: Sequence[Value]) -> bool:
     return not any(v.dtype.name in ("resource", "variant") for v in feeds)
 
 
-def may_gain(plan: StepPlan) -> bool:
+def may_gain(plan: SinglePlan) -> bool:
     """Whether a plan may be better that is made later: the shapes of its feeds tell something new, or there are loops."""
     return has_shapes(plan.feeds) and (not all(v.shape.is_fully_defined() for v in plan.feeds) or loops(plan) > 0)
 
 
-def loops(plan: StepPlan) -> int:
+def loops(plan: SinglePlan) -> int:
     """How many loops the plan has that could be unrolled."""
     return sum(node in LOOPS for node in plan.graph.nodes)
 
 
-def uses_accelerators(plan: StepPlan) -> bool:
+def uses_accelerators(plan: SinglePlan) -> bool:
     """Whether nodes run elsewhere than on the CPU: then work may go on when a run is over."""
     return any("device:CPU" not in n.device for n in plan.graph.nodes if n.device)
 
 
-def _on_arrays(plan: StepPlan) -> int:
-    return sum(len(program.on_arrays) for program in plan.programs)
+def _on_arrays(plan: SinglePlan) -> int:
+    return len(plan.program.on_arrays)
 
 
-def _on_tensors(plan: StepPlan) -> int:
+def _on_tensors(plan: SinglePlan) -> int:
     """How many nodes of the plan, those of bodies among them, call a kernel on tensors."""
-    return sum(len(nodes - program.on_arrays) for program in plan.programs for nodes in _nodes(program))
+    return sum(len(nodes - plan.program.on_arrays) for nodes in _nodes(plan.program))
 
 
 def _nodes(program: Program) -> Iterator[set[Node]]:

@@ -1,1 +1,1 @@
-"""The sides of a step: the master that asks, the workers that run parts of it, the executor that runs a plan."""
+"""The sides of a step: the master that asks, the workers that run parts of it."""

@@ -27,23 +27,13 @@ from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
 from headrace.resources.stepping.step import current, deadline
+from headrace.runtime.drive.plans import DividedPlan, Run, StepPlan, TracedPlan, entry
 from headrace.runtime.host.device import part_of, task_of, visible_devices
 from headrace.runtime.host.placement_log import PlacementLog
 from headrace.runtime.host.registered import RegisteredGraph, TracedGraph
-from headrace.runtime.host.threads import ThreadChoice
 from headrace.runtime.host.worker import LocalWorker
-from headrace.runtime.planning.plan import (
-    Effects,
-    Request,
-    StepPlan,
-    TracedPlan,
-    borrowed_fetches,
-    effects_of,
-    make_plan,
-    note_effects,
-)
+from headrace.runtime.planning.plan import Effects, Request, borrowed_fetches, effects_of, make_plan, note_effects
 from headrace.runtime.planning.planner import Planner
-from headrace.runtime.session.executor import Entry, entry
 from headrace.runtime.session.partial import PartialRun
 from headrace.runtime.session.partition_graph import partition_graph
 from headrace.runtime.session.partition_worker import PartitionWorker, Runs, Send, Task
@@ -188,7 +178,7 @@ class Master:
         plan.writes_unfed = 0 in writes
         return plan
 
-    def _register(self, request: Request, graph: StepGraph, cut: Callable[[], list[Partition]]) -> StepPlan:
+    def _register(self, request: Request, graph: StepGraph, cut: Callable[[], list[Partition]]) -> DividedPlan:
         """The plan of a step whose partitions, which ``cut`` makes of the graph, are registered with their tasks."""
         borrowed = borrowed_fetches(graph)
         feeds, fetches = list(graph.feeds), list(graph.fetches)
@@ -205,9 +195,10 @@ class Master:
                 sources = [task for name, task in tasks.items() if one.name in sends[name]]
                 handle = runs.register(to_portable(one.graph), origins, routes, sources)
                 members.append(Member(one.name, runs, handle, tuple(one.feeds), tuple(one.fetches)))
-        return StepPlan(
-            request, graph, [], feeds, fetches, borrowed, self.registered.resources.generation, ThreadChoice(1),
-            self.registered.steps, self.registered.pool, partitions=PartitionedStep(members, len(fetches)),
+        return DividedPlan(
+            request=request, graph=graph, feeds=feeds, fetches=fetches, borrowed=borrowed,
+            generation=self.registered.resources.generation, steps=self.registered.steps, pool=self.registered.pool,
+            partitions=PartitionedStep(members, len(fetches)),
         )  # fmt: skip
 
     def _in_time(self) -> AbstractContextManager[None]:
@@ -220,23 +211,23 @@ class Master:
         mine = not name or task_of(name) == self.worker.task
         return self.worker.torch_device(name if mine else "")
 
-    def entry(self, plan: StepPlan) -> Entry:
+    def entry(self, plan: StepPlan) -> Run:
         """What runs a step of the plan.  A server counts its steps; partitions count their own."""
         run = entry(plan)
-        if self._owns_worker or plan.partitions is not None:
+        if self._owns_worker or isinstance(plan, DividedPlan):
             return run
         note = self.worker.note_step
 
-        def run_counted(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        def run_counted(feeds: Sequence[Any]) -> tuple[Any, ...]:
             try:
-                return run(plan, feeds)
+                return run(feeds)
             finally:
                 note()
 
         return run_counted
 
     def run(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        return entry(plan)(plan, feeds)
+        return entry(plan)(feeds)
 
     def run_traced(self, plan: StepPlan, feeds: Sequence[Any], metadata: RunMetadata) -> tuple[Any, ...]:
         """Runs a step, interpreted, and says in ``metadata`` when each node ran."""
@@ -248,12 +239,12 @@ class Master:
         with traced.lock:
             recorder = traced.recorder
             if recorder is None:
-                results = entry(plan)(traced.plan, feeds)
-                assert isinstance(traced.plan.partitions, PartitionedStep)
+                results = entry(traced.plan)(feeds)
+                assert isinstance(traced.plan, DividedPlan)
                 metadata.step_stats = traced.plan.partitions.statistics()
                 return results
             recorder.start()
-            results = entry(plan)(traced.plan, feeds)
+            results = entry(traced.plan)(feeds)
             metadata.step_stats = step_stats(recorder, host)
             if self.config.graph_options.build_cost_model > 0:
                 metadata.cost_graph = cost_graph(traced.plan, recorder, host)
@@ -261,7 +252,7 @@ class Master:
 
     def _make_traced(self, plan: StepPlan) -> TracedPlan:
         """The plan whose steps are traced: one for all devices of this process, or by partitions if other tasks have some."""
-        if isinstance(plan.partitions, PartitionedStep) and not plan.partitions.is_local:
+        if isinstance(plan, DividedPlan) and not plan.partitions.is_local:
             with self._in_time():
                 return TracedPlan(replace(plan, partitions=plan.partitions.traced()), None)
         binder = TracedGraph(self.registered)
@@ -271,7 +262,7 @@ class Master:
 
     def partition_graphs(self, plan: StepPlan) -> list[Any]:
         """What the plan runs in this process, as GraphDefs: one for each partition."""
-        if not isinstance(plan.partitions, PartitionedStep):
+        if not isinstance(plan, DividedPlan):
             return [partition_graph(plan, self.worker.device("").name)]
         return [
             partition_graph(member.worker.plan(member.handle), member.name)

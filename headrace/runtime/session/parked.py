@@ -13,8 +13,7 @@ from headrace.resources.stepping.interrupt import Shield
 from headrace.resources.stepping.saving import carried
 from headrace.resources.stepping.step import Event, Step
 from headrace.resources.stepping.waiting import Done
-from headrace.runtime.planning.plan import StepPlan
-from headrace.runtime.session.executor import StepRun
+from headrace.runtime.drive.plans import PartsPlan, StepRun
 
 SOON: Final = 0.05  # seconds that a thread waits itself: what comes soon needs no other one
 IDLE_SECONDS: Final = 1.0  # after which the clock's thread ends if nothing is parked
@@ -55,7 +54,7 @@ class _Mailbox(SimpleQueue[Event]):
 class ParkedRun:
     """Used by one thread at a time."""
 
-    def __init__(self, plan: StepPlan, step: Step, done: Done) -> None:
+    def __init__(self, plan: PartsPlan, step: Step, done: Done) -> None:
         """``done`` is told the fetches or the error, on a thread of the plan's pool."""
         self._pool = plan.pool
         self._step = step

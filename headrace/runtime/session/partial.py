@@ -20,9 +20,10 @@ from headrace.core.source import at
 from headrace.passes.partition.later import feed_key, fetch_key
 from headrace.resources.stepping.interrupt import Shield
 from headrace.resources.stepping.step import Event, Step
-from headrace.runtime.planning.plan import Request, StepPlan
+from headrace.runtime.drive.plans import DividedPlan, StepPlan
+from headrace.runtime.planning.plan import Request
 from headrace.runtime.session.partition_worker import Runs
-from headrace.runtime.session.partitioned import GRACE, Awaited, PartitionedStep, elsewhere, located, step_numbers
+from headrace.runtime.session.partitioned import GRACE, Awaited, elsewhere, located, step_numbers
 
 _OVER: Final = "over"  # the token of the event that a partition is over
 
@@ -32,7 +33,7 @@ class PartialRun:
 
     def __init__(self, plan: StepPlan, ended: Callable[[PartialRun], None]) -> None:
         """Begins it.  ``ended`` is called with it in the end."""
-        assert isinstance(plan.partitions, PartitionedStep) and isinstance(plan.request, Request)
+        assert isinstance(plan, DividedPlan) and isinstance(plan.request, Request)
         self._plan = plan
         self._members = plan.partitions.members
         self._feeds = [feed_key(tensor.name) for tensor in plan.request.feeds]

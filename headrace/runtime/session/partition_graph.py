@@ -7,7 +7,7 @@ from typing import Any
 from headrace.core.proto import protos
 from headrace.graph import attr_value
 from headrace.passes.step_graph import Node, Value
-from headrace.runtime.planning.plan import StepPlan
+from headrace.runtime.drive.plans import StepPlan
 
 
 def partition_graph(plan: StepPlan, host: str) -> Any:

@@ -21,11 +21,11 @@ from headrace.resources.stepping.rendezvous import Rendezvous
 from headrace.resources.stepping.saving import carried
 from headrace.resources.stepping.step import Step
 from headrace.resources.stepping.waiting import Done, Wait
+from headrace.runtime.drive.plans import PartsPlan, StepPlan
 from headrace.runtime.host.device import Device
 from headrace.runtime.host.registered import TracedGraph
-from headrace.runtime.planning.plan import StepPlan, make_plan
+from headrace.runtime.planning.plan import make_plan
 from headrace.runtime.planning.planner import Planner
-from headrace.runtime.session.executor import execute
 from headrace.runtime.session.parked import ParkedRun
 from headrace.runtime.session.step_stats import step_stats
 
@@ -247,16 +247,17 @@ class PartitionWorker:
                 partition.traced.recorder.start()
             self._enter(step, handle, mine)
             plan = self.plan(handle)
-            if to_the_end or not plan.parts:
+            parks = isinstance(plan, PartsPlan) and not to_the_end
+            if not parks:
                 with mine.entered():
-                    results = execute(plan, feeds)
+                    results = plan.run(feeds)
         except BaseException as e:  # noqa: BLE001 - as above
             over(None, e)
         else:
-            if to_the_end or not plan.parts:
-                over(results, None)
-            else:
+            if isinstance(plan, PartsPlan) and parks:
                 ParkedRun(plan, mine, over).start(feeds)
+            else:
+                over(results, None)
 
     def _enter(self, number: int, handle: int, step: Step) -> None:
         with self._lock:

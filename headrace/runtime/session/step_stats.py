@@ -8,8 +8,8 @@ from typing import Any
 from headrace.core.proto import protos
 from headrace.passes.step_graph import Value
 from headrace.runtime.code.failure import client_name
+from headrace.runtime.drive.plans import StepPlan
 from headrace.runtime.host.recorder import Entry, Recorder
-from headrace.runtime.planning.plan import StepPlan
 from headrace.runtime.session.partition_graph import producer, step_nodes
 
 
