@@ -16,7 +16,6 @@ from headrace.core import process
 from headrace.resources.calling import torch_names
 
 PACKAGE = Path(tf.__file__).parent
-PRIVATE = re.compile(r"torch\._|aten\._|torch\.\w+\._|_cdata\b|torch\.fx|import _inductor")
 
 
 def parent_of(name: str) -> tuple[object, str]:
@@ -48,16 +47,23 @@ def test_inductor_has_the_loggers_that_are_quietened() -> None:
         assert (Path(torch.__file__).parents[1] / f"{logger.replace('.', '/')}.py").exists(), f"torch has no {logger}"
 
 
-def test_they_are_used_nowhere_else() -> None:
-    """The runtime has its own doors."""
+def test_private_ops_are_used_nowhere_else() -> None:
+    """tests/runtime/compiler/torch_door/test_names.py looks for all other names."""
     found = [
-        f"{file.relative_to(PACKAGE)}:{number}: {line.strip()}"
+        f"{file.relative_to(PACKAGE)}: {line.strip()}"
         for file in sorted(PACKAGE.rglob("*.py"))
         if "runtime" not in file.relative_to(PACKAGE).parts and file.name != "torch_names.py"
-        for number, line in enumerate(file.read_text().splitlines(), 1)
-        if PRIVATE.search(line) and "COMPILER_LOGGERS" not in line
+        for line in file.read_text().splitlines()
+        if re.search(r"aten\._|_cdata\b", line)
     ]
     assert found == []
+
+
+def test_the_page_lists_them() -> None:
+    page = (PACKAGE.parent / "docs" / "next_torch.md").read_text()
+    assert torch_names.TRIED == ("2.11", "2.13") and "| 2.11 | 2.13 |" in page
+    missing = [n for n, without in torch_names.NAMES.items() if f"| `torch.{n}` | {without} | yes | yes |" not in page]
+    assert missing == []
 
 
 @pytest.mark.parametrize("name", torch_names.NAMES)
