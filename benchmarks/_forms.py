@@ -98,6 +98,12 @@ def _one_machine_out() -> None:
         op.kernels.by_device[:] = [k for k in op.kernels.by_device if k.machine is None]
 
 
+def _fed_shapes() -> list[Any]:
+    planning = importlib.import_module("headrace.runtime.planning.variants")
+    variants = planning.Variants
+    return [variants._interpreted, variants._count, variants.better, planning.may_gain, planning._on_tensors]
+
+
 def _fed_shapes_out() -> None:
     _replace("headrace.runtime.planning.planner", "may_gain", lambda plan: False)
 
@@ -132,7 +138,7 @@ def forms() -> list[Form]:
         Form("updates by numbers", lambda: _in_functions(_host_updates()), _host_updates_out, in_plans=False),
         _expressions("inline"),
         _expressions("on_numbers"),
-        Form("plans for fed shapes", lambda: _in_files("runtime/planning/fed_shapes.py"), _fed_shapes_out),
+        Form("plans for fed shapes", lambda: _in_functions(_fed_shapes()), _fed_shapes_out),
         Form("below autograd", lambda: _in_files("resources/calling/dispatch.py"), _below_autograd_out, in_plans=False),
         *(arm if os.uname().machine == "aarch64" else []),
     ]

@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks import _forms, _harness, programs
 
 EARNS = 1.05  # in some program
-SHORT = 50  # steps after which all plans of a program are made (FedShapes plans again after 32)
+SHORT = 50  # steps after which all plans of a program are made (a step is planned again for fed shapes after 32)
 QUICK = ("policy_gradient", "towers")
 
 
