@@ -7,7 +7,7 @@ sizes that change are unknown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from headrace.core.shape import TensorShape
 from headrace.graph.cell import either, is_within
@@ -21,17 +21,17 @@ _MOST = 8  # attempts
 def infer_loops(merges: Sequence[Operation], ops: Sequence[Operation]) -> None:
     """Infers what the merges, and the ``ops`` that depend on them, give; ``ops`` are in an order in which they were built."""
     behind = _behind(merges, ops)
-    shapes = {merge: merge.inputs[0]._shape for merge in merges}
+    shapes: dict[Operation, TensorShape | None] = dict.fromkeys(merges)
     for _ in range(_MOST):
         try:
             _infer(shapes, behind)
         except (ValueError, TypeError):  # the rule of an op does not take what was assumed
             break
-        broken = [m for m in merges if not is_within(m.inputs[1]._shape, shapes[m])]
+        broken = [m for m in merges if not all(is_within(t._shape, m._outputs[0]._shape) for t in m.inputs)]
         if not broken:
             return
         for merge in broken:
-            shapes[merge] = either(shapes[merge], merge.inputs[1]._shape)
+            shapes[merge] = either(merge._outputs[0]._shape, either(*(t._shape for t in merge.inputs)))
     _infer(dict.fromkeys(merges, _UNKNOWN), behind)
 
 
@@ -43,14 +43,15 @@ def _behind(merges: Sequence[Operation], ops: Sequence[Operation]) -> list[Opera
     return [op for op in ops if op in reached]
 
 
-def _infer(shapes: dict[Operation, TensorShape], ops: Sequence[Operation]) -> None:
+def _infer(shapes: Mapping[Operation, TensorShape | None], ops: Sequence[Operation]) -> None:
+    """Infers the outputs of ``ops``.  ``shapes`` are those of merges; None: that of what enters, which another loop may give."""
     for op in ops:
         outputs = op._outputs
-        found = (
-            [shapes[op], TensorShape([])]
-            if op in shapes
-            else infer_shapes(op.op_def, op.inputs, op.attrs, len(outputs))
-        )
+        if op in shapes:
+            shape = shapes[op]
+            found = [op.inputs[0]._shape if shape is None else shape, TensorShape([])]
+        else:
+            found = infer_shapes(op.op_def, op.inputs, op.attrs, len(outputs))
         for tensor, shape in zip(outputs, found, strict=True):
             tensor._shape = shape
             tensor._static_value = None

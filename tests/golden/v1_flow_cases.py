@@ -237,7 +237,8 @@ def program_case(tf: Any, seed: int) -> dict[str, Any]:
             (slope,) = tf.gradients(tf.reduce_sum(value), [program.x])
             if slope is not None:
                 slopes, after = run(tf, graph, [slope.name], given, state)
-        return {"graph": encoded(definition), **found, "slopes": slopes, "after": after}
+        found |= {"slopes": slopes, "after": after, "functional": program.functional}
+        return {"graph": encoded(definition), **found}
 
 
 def run(tf: Any, graph: Any, fetches: list[str], given: list[dict[str, Any]], state: list[str]) -> Any:

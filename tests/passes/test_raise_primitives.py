@@ -292,3 +292,17 @@ def test_a_shape_that_changes(way):
     assert y.shape.as_list() == [None]
     with tf.Session(config=way) as session:
         np.testing.assert_array_equal(session.run(y, {x: [1.0]}), [1, 2, 3, 4, 5, 6, 7, 8])
+
+
+def test_the_shape_that_one_loop_gives_another():
+    """What is known of the first holds in the second; in both it was unknown, as what comes back is built last."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.placeholder(tf.float32, [2], name="x")
+        same = loop(tf.constant(3), x, lambda a: a * 2.0)
+        tf.identity(loop(tf.constant(3), same, lambda a: a + 1.0, frame="second"), name="same")
+        longer = loop(tf.constant(3), x, lambda a: tf.concat([a, a], 0), frame="longer")
+        tf.identity(loop(tf.constant(3), longer, lambda a: a + 1.0, frame="after"), name="longer")
+    same, longer = tf.import_graph_def(graph.as_graph_def(), return_elements=["same:0", "longer:0"])
+    assert same.shape.as_list() == [2]
+    assert longer.shape.as_list() == [None]
