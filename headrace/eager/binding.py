@@ -13,7 +13,7 @@ from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
 from headrace.core.wording import cause
 from headrace.eager import tape_entry
-from headrace.eager.failure import explain
+from headrace.eager.failure import op_error
 from headrace.eager.tape_entry import TapeEntry, snapshot
 from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, Immediate, holding
 from headrace.graph.constant import make_array
@@ -151,7 +151,7 @@ def run(bound: Bound, inputs: Sequence[Any], context: Any) -> Sequence[Any]:
             values = group_inputs(bound.op_def, values, bound.node_attrs)
         result = bound.kernel(*values, *bound.attrs, **keywords)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-        raise explain(e, bound.op_def, inputs, bound.node_attrs) from cause(e)
+        raise op_error(e, bound.op_def, inputs, bound.node_attrs) from cause(e)
     flat = flat_outputs(bound.op_def, result) if bound.multiple else [result]
     outputs = [_wrapped(v, enum, inputs) for v, enum in zip(flat, bound.out_enums, strict=True)]
     if tapes:

@@ -16,7 +16,7 @@ from headrace.core.signature import Arg
 from headrace.core.wording import cause
 from headrace.eager import tape_entry
 from headrace.eager.binding import HOST, LIMIT, Bound, HostTensor, run, scalar, unshare
-from headrace.eager.failure import explain
+from headrace.eager.failure import op_error
 from headrace.eager.tape_entry import TapeEntry
 from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate, _handles, as_handle
 from headrace.graph.build import wrap_outputs
@@ -146,7 +146,7 @@ def _run_plain(bound: Bound, inputs: Sequence[Any]) -> EagerTensor:
     try:
         value = bound.kernel(*[t._value for t in inputs], *bound.attrs)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-        raise explain(e, bound.op_def, inputs, bound.node_attrs) from cause(e)
+        raise op_error(e, bound.op_def, inputs, bound.node_attrs) from cause(e)
     output = EagerTensor()
     output._value = value
     output._dtype_enum = bound.out_enum
@@ -163,7 +163,7 @@ def _update(bound: Bound, inputs: Sequence[Any]) -> Any:
             unshare(state)
         bound.kernel(*values, *bound.attrs)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-        raise explain(e, bound.op_def, inputs, bound.node_attrs) from cause(e)
+        raise op_error(e, bound.op_def, inputs, bound.node_attrs) from cause(e)
     if tapes := tape_entry.active.get():
         tape_entry.keep(tapes, bound, inputs, inputs[:1])
     return inputs[0]

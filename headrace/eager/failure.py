@@ -14,7 +14,7 @@ from headrace.runtime.code.failure import error_class
 from headrace.runtime.host.refusal import refusal
 
 
-def explain(error: BaseException, op_def: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> BaseException:
+def op_error(error: BaseException, op_def: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> BaseException:
     """What to raise instead of ``error``; ``attrs`` are the node's, all of them."""
     if isinstance(error, (KeyboardInterrupt, SystemExit)):
         return error

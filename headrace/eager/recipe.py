@@ -12,7 +12,7 @@ from typing import Any
 from headrace.core.wording import cause
 from headrace.eager import tape_entry
 from headrace.eager.binding import HOST, VALUE, Bound, host_numbers, run
-from headrace.eager.failure import explain
+from headrace.eager.failure import op_error
 from headrace.eager.tensor import EagerTensor
 from headrace.graph.context import get_default_graph
 
@@ -56,7 +56,7 @@ class Step:
             else:
                 value = kernel(*[t._value for t in first], *rest)
         except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-            raise explain(e, self.bound.op_def, (*first, *later), self.bound.node_attrs) from cause(e)
+            raise op_error(e, self.bound.op_def, (*first, *later), self.bound.node_attrs) from cause(e)
         output = EagerTensor()
         output._value = value
         output._dtype_enum = self.out_enum

@@ -51,7 +51,7 @@ def _with_bodies(program: Program) -> list[Program]:
     return [program, *(inner for body in program.bodies for inner in _with_bodies(body))]
 
 
-def explain(error: BaseException, program: Program) -> BaseException:
+def node_error(error: BaseException, program: Program) -> BaseException:
     """What to raise instead of ``error``; an error that no node raised passes through."""
     node, held, program = failed_node(program, error.__traceback__)
     if node is None or isinstance(error, (KeyboardInterrupt, SystemExit)):
@@ -59,12 +59,12 @@ def explain(error: BaseException, program: Program) -> BaseException:
     return blame(node, error, program, held)
 
 
-def explained(error: BaseException, program: Program) -> BaseException:
-    """What ``explain`` says, ready to be raised: with the user's own exception for a cause, if there is one."""
-    explanation = explain(error, program)
-    if explanation is not error:
-        explanation.__cause__ = cause(error)
-    return explanation
+def raisable(error: BaseException, program: Program) -> BaseException:
+    """The `node_error`, ready to be raised: with the user's own exception for a cause, if there is one."""
+    failure = node_error(error, program)
+    if failure is not error:
+        failure.__cause__ = cause(error)
+    return failure
 
 
 def blame(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> BaseException:

@@ -15,7 +15,7 @@ from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
 from headrace.resources.state.variable import Variable
 from headrace.runtime.code.codegen import Binder, Program, generate
-from headrace.runtime.code.failure import explain, explained
+from headrace.runtime.code.failure import node_error, raisable
 
 Call = Callable[[Sequence[Any], Sequence[Any]], Any]
 
@@ -44,7 +44,7 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
         try:
             return program.call(*arguments)
         except Exception as e:
-            raise explained(e, program)  # noqa: B904 - it has its cause
+            raise raisable(e, program)  # noqa: B904 - it has its cause
 
     programs: dict[str, Program] = {}
     return run
@@ -86,7 +86,7 @@ def _failure(
     try:
         program.call(*inputs, *refs)
     except Exception as e:  # noqa: BLE001 - whatever it is, it is what we are looking for
-        failure = explain(e, program)
+        failure = node_error(e, program)
         return failure if isinstance(failure, OpError) else None
     return None
 

@@ -14,7 +14,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.resources.stepping.interrupt import Shield
 from headrace.resources.stepping.step import Step
 from headrace.runtime.code.codegen import Binder, Program, generate, generate_begin
-from headrace.runtime.code.failure import blame, explained
+from headrace.runtime.code.failure import blame, raisable
 from headrace.runtime.code.number import number, tensor_of
 from headrace.runtime.drive.frame import DEAD, FlowNode, FramedFlow, Ready
 from headrace.runtime.drive.waits import Waits
@@ -139,7 +139,7 @@ class FramedPlan:
                 with self.gate:
                     values = program.call(*ready.inputs)  # type: ignore[union-attr]
         except Exception as e:
-            raise explained(e, program)  # type: ignore[arg-type]  # noqa: B904 - it has its cause
+            raise raisable(e, program)  # type: ignore[arg-type]  # noqa: B904 - it has its cause
         if primitive == "switch":
             data, pred = values
             return [DEAD, data] if self._decided(pred, ready, program) else [data, DEAD]

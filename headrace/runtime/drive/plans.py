@@ -25,7 +25,7 @@ from headrace.resources.stepping import saving
 from headrace.resources.stepping.interrupt import Shield
 from headrace.resources.stepping.step import Event, Step, Steps
 from headrace.runtime.code.codegen import Program
-from headrace.runtime.code.failure import explained
+from headrace.runtime.code.failure import raisable
 from headrace.runtime.drive.flow import Flow
 from headrace.runtime.drive.framed import FramedPlan
 from headrace.runtime.drive.waits import Waits
@@ -210,7 +210,7 @@ class SinglePlan(StepPlan):
             with below_autograd():
                 return program.call(*feeds)  # type: ignore[no-any-return]
         except Exception as e:
-            raise explained(e, program)  # noqa: B904 - it has its cause
+            raise raisable(e, program)  # noqa: B904 - it has its cause
 
 
 # ---- several programs

@@ -20,7 +20,7 @@ from headrace.resources.stepping.saving import carried
 from headrace.resources.stepping.step import Event, Step, Waiting, end_of, give_up
 from headrace.resources.stepping.waiting import Later
 from headrace.runtime.code.codegen import Program
-from headrace.runtime.code.failure import blame, explain, explained
+from headrace.runtime.code.failure import blame, node_error, raisable
 from headrace.runtime.host.pool import Pool
 
 log = logging.getLogger("headrace.step")
@@ -74,7 +74,7 @@ class Waits:
             wait = program.call(*inputs, done, self.step)
         except Exception as e:
             del self._begun[number]
-            raise explained(e, program)  # noqa: B904 - it has its cause
+            raise raisable(e, program)  # noqa: B904 - it has its cause
         if wait is not None:
             self.step.waits[number] = Waiting(node, wait)
 
@@ -136,7 +136,7 @@ class Waits:
             except Exception as e:  # noqa: BLE001 - an error of the node like others
                 error = e
         if error is not None:
-            raise self._explained(error, node, program, inputs) from cause(error)
+            raise self._node_error(error, node, program, inputs) from cause(error)
         return token, flat_outputs(node.op_def, result) if node.op_def.traits.asynchronous else result
 
     def _end_of_the_only(self, reason: OpError) -> Event | None:
@@ -157,9 +157,9 @@ class Waits:
         self._bodies.discard(number)
         return self._begun.pop(number)
 
-    def _explained(self, error: BaseException, node: Node, program: Program, inputs: Sequence[Any]) -> BaseException:
+    def _node_error(self, error: BaseException, node: Node, program: Program, inputs: Sequence[Any]) -> BaseException:
         if not node.op_def.traits.asynchronous:
-            return explain(error, program)
+            return node_error(error, program)
         parameters = program.call.__code__.co_varnames
         return blame(node, error, program, dict(zip(parameters, inputs, strict=False)))
 
