@@ -21,7 +21,7 @@ HOMES: Final = {  # the tests of what is not in headrace/
 EXCEPTIONS: Final = {
     "the public names, and `import headrace` as a whole": "api/test_face.py api/test_introspection.py"
     " test_import.py test_index.py",
-    "the pages, taken together": "test_docs.py docs/test_docstrings.py docs/test_figures.py docs/test_map.py"
+    "the pages, taken together": "test_docs.py docs/test_docstrings.py docs/test_words.py docs/test_figures.py docs/test_map.py"
     " docs/test_mistakes.py docs/test_pages.py docs/test_runnable.py",
     "several benchmarks": "benchmarks/test_full_length.py",
     "whole programs": "tensorflow/test_alias.py tensorflow/test_old_tests.py tensorflow/test_programs.py"
