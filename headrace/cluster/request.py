@@ -194,13 +194,13 @@ REQUESTS: Final = {one.method(): one for one in Request.__subclasses__()}
 Answered = Callable[[Any, list[Any], OpError | None], None]
 
 
-def parsed(payload: dict[str, Any], kind: type[msgspec.Struct], what: str) -> Any:
+def parsed(payload: dict[str, Any], struct: type[msgspec.Struct], what: str) -> Any:
     """What was received, as a struct.  InvalidArgumentError: it is not one."""
     try:
-        return msgspec.convert(payload, kind)
+        return msgspec.convert(payload, struct)
     except (msgspec.ValidationError, RecursionError) as e:
         raise errors.InvalidArgumentError(
-            None, None, f"{what} does not have the fields of {kind.__name__}: {e}"
+            None, None, f"{what} does not have the fields of {struct.__name__}: {e}"
         ) from None
 
 

@@ -37,7 +37,7 @@ WORDS: Final = {
         },
     ),
     "region": Word(
-        "passes/region.py ops/internal/region.py runtime/compiler/ runtime/planning/ runtime/explain/",
+        "passes/region.py ops/internal/region.py runtime/compiler/ runtime/drive/plans.py runtime/planning/ runtime/explain/",
         {
             f"cluster/transport/{name}.py": "of memory that tasks share"
             for name in ("bulk", "link", "message", "segments")
@@ -58,7 +58,10 @@ WORDS: Final = {
             "cluster/ray_engine/cluster.py": "of a task",
         },
     ),  # fmt: skip
-    "part": Word("runtime/planning/ runtime/session/ runtime/explain/ passes/partition/", held=(ast.ClassDef,)),
+    "part": Word(
+        "runtime/drive/plans.py runtime/planning/ runtime/session/ runtime/explain/ passes/partition/",
+        held=(ast.ClassDef,),
+    ),
     "trace": Word(
         "library/function/ graph/graph.py runtime/compiler/ runtime/code/kernel_problems.py library/testing/opcheck.py",
         {
@@ -69,7 +72,7 @@ WORDS: Final = {
                 TENSORFLOW,
             ),
             **dict.fromkeys(
-                "cluster/remote.py cluster/service.py runtime/session/partition_worker.py".split(),
+                "cluster/remote.py cluster/request.py cluster/service.py runtime/session/partition_worker.py".split(),
                 "a step with RunOptions.trace_level",
             ),
         },

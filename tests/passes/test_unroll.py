@@ -31,7 +31,7 @@ class Unrolled:
         monkeypatch.setattr(unroll, "pays", lambda loop: True)
         monkeypatch.setattr(planner, "compile_region", refuse)
         monkeypatch.setattr(planner, "RUNS", 1)
-        for name in ("make_compiled_plan", "make_plan"):
+        for name in ("make_compiled_plan", "make_plan", "make_plan_for"):
             monkeypatch.setattr(planner, name, self._noting(getattr(planner, name)))
 
     def _noting(self, make):

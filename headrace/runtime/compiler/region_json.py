@@ -48,8 +48,8 @@ def encode(region: Region, binder: Binder, strides: Strides) -> dict[str, Any]:
         nodes.append(copied)
     data = to_portable(StepGraph(nodes, [n.outputs[0] for n in nodes[:outside]], [sent[v] for v in region.outputs], []))
     if data.objects or len(data.graphs) > 1:
-        kind = type(data.objects[0]) if data.objects else StepGraph
-        raise CannotSend(f"an attribute is a {kind.__name__}")
+        of = type(data.objects[0]) if data.objects else StepGraph
+        raise CannotSend(f"an attribute is a {of.__name__}")
     return {
         "graphs": data.graphs, "sources": data.sources, "arrays": [_array(one) for one in data.arrays],
         "inputs": len(region.inputs), "refs": len(region.refs), "device": region.device, "fetched": region.fetched,

@@ -13,6 +13,7 @@ import headrace as tf
 from headrace.core import dtypes
 from headrace.core.registry import REGISTRY, op
 from headrace.graph import raw_ops
+from headrace.runtime.drive.plans import SinglePlan
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,7 @@ def program(session: tf.Session, fetches: Any, feeds: Any = ()) -> Any:
     tensors = [e for e in elements if isinstance(e, tf.Tensor)]
     targets = [e for e in elements if isinstance(e, tf.Operation)]
     plan = session._master.plan(list(feeds), tensors, targets)
-    assert plan.single
+    assert isinstance(plan, SinglePlan)
     return plan.programs[0]
 
 

@@ -37,7 +37,8 @@ def take(code: Code) -> dict[str, Any]:
     code = _method(code)
     module = getattr(getattr(code, "__func__", None), "__globals__", {})
     path = module.get("__file__")
-    if path is None or type(getattr(code, "__self__", None)).__name__ != _RUNNER or code.__self__.partitions:  # type: ignore[attr-defined]
+    runner = getattr(code, "__self__", None)
+    if path is None or type(runner).__name__ != _RUNNER or getattr(runner, "partitions", None):
         raise NeedsCompiler("the compiled function is not one method of a module")
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
     written = _written(tree)

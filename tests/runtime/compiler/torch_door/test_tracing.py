@@ -8,7 +8,6 @@ import headrace as tf
 from headrace.core.dtypes import float32
 from headrace.core.registry import Kernel
 from headrace.resources.state.variable import Variable
-from headrace.runtime.compiler import trace
 from headrace.runtime.compiler.torch_door.tracing import Calls
 
 CPU = torch.device("cpu")
@@ -238,8 +237,8 @@ def test_a_step_with_repeated_layers_gives_the_same(monkeypatch) -> None:
                 return [session.run([loss, train])[0] for _ in range(4)]
 
     learnt = []
-    learn = trace.Calls._learn
-    monkeypatch.setattr(trace.Calls, "_learn", lambda self, *args: learnt.append(args[0]) or learn(self, *args))
+    learn = tracing.Calls._learn
+    monkeypatch.setattr(tracing.Calls, "_learn", lambda self, *args: learnt.append(args[0]) or learn(self, *args))
     compiled = losses("always")
     assert 0 < len(learnt) < 40  # of some hundred calls
     torch.testing.assert_close(torch.tensor(compiled), torch.tensor(losses("off")))
