@@ -52,7 +52,6 @@ WORDS: Final = {
             "library/train/saver/collection_def.py": "CollectionDef.kind",
             "library/state/variable_store.py": "inspect.Parameter.kind",
             "runtime/compiler/blocks.py": "torch's name",
-            "runtime/compiler/archive.py": "of a file of the archive",
             "cluster/connection.py": "of a device",
             "cluster/service.py": "of a device",
             "cluster/ray_engine/cluster.py": "of a task",

@@ -8,6 +8,7 @@ import headrace as tf
 from headrace.core.dtypes import float32
 from headrace.core.registry import Kernel
 from headrace.resources.state.variable import Variable
+from headrace.runtime.compiler.torch_door import tracing
 from headrace.runtime.compiler.torch_door.tracing import Calls
 
 CPU = torch.device("cpu")
