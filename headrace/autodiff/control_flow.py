@@ -176,7 +176,7 @@ def _asks_for_devices(body: FuncGraph) -> bool:
         for op in graph.get_operations():
             if op.device and not op.op_def.traits.feed:
                 return True
-            bodies += [held for held in held_bodies(op) if held not in bodies]
+            bodies += [inner for inner in held_bodies(op) if inner not in bodies]
     return False
 
 
@@ -210,12 +210,12 @@ def _dense(grad: Any) -> Tensor:
 # ---- conditionals
 
 
-def if_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+def if_gradient(op: Operation, grads: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
     """The gradient of the branch that was taken."""
     graph = context.get_default_graph()
     differentiated = [i for i, g in enumerate(grads) if g is not None and is_trainable(op._outputs[i].dtype)]
     flowing = [_dense(grads[i]) for i in differentiated]
-    asked = [j for j in range(len(op.inputs) - 1) if wanted[j + 1] and is_trainable(op.inputs[j + 1].dtype)]
+    asked = [j for j in range(len(op.inputs) - 1) if needed[j + 1] and is_trainable(op.inputs[j + 1].dtype)]
     branches: list[FuncGraph] = [op.attrs["then_branch"], op.attrs["else_branch"]]
     bodies = [GradientBody(graph, branch) for branch in branches]
     branch_grads = []
@@ -228,18 +228,18 @@ def if_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -> 
                     branch, [branch.outputs[i] for i in differentiated], arrived, [inputs[j] for j in asked], body
                 )
             )
-    kept = [k for k in range(len(asked)) if any(one[k] is not None for one in branch_grads)]
+    present = [k for k in range(len(asked)) if any(one[k] is not None for one in branch_grads)]
     result: list[Any] = [None] * len(op.inputs)
-    if not kept:
+    if not present:
         return result
     for branch, body, one in zip(branches, bodies, branch_grads, strict=True):
         with body.as_default():
             inputs = branch.inputs
-            outputs = [zeros(inputs[asked[k]]) if one[k] is None else _dense(one[k]) for k in kept]
+            outputs = [zeros(inputs[asked[k]]) if one[k] is None else _dense(one[k]) for k in present]
             body.outputs = [body._own(t, "gradient") for t in outputs]
     _stash_branches(op, graph, bodies)
     node = build_if(graph._own(op.inputs[0], "gradient"), bodies[0], bodies[1], "If")
-    for k, tensor in zip(kept, node._outputs, strict=True):
+    for k, tensor in zip(present, node._outputs, strict=True):
         result[1 + asked[k]] = tensor
     return result
 
@@ -261,7 +261,7 @@ def _stash_branches(op: Operation, graph: Graph, bodies: Sequence[GradientBody])
 # ---- loops
 
 
-def loop_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+def loop_gradient(op: Operation, grads: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
     """The loop run backwards: gradients of the loop variables flow, those of captured values add up."""
     result: list[Any] = [None] * len(op.inputs)
     if not op.attrs["back_prop"]:
@@ -272,11 +272,11 @@ def loop_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -
     inputs = body.inputs
     reach = _Reach(body)
     variables = reach.variables(
-        {j for j in range(count) if grads[out + j] is not None}, {j for j in range(len(inputs)) if wanted[first + j]}
+        {j for j in range(count) if grads[out + j] is not None}, {j for j in range(len(inputs)) if needed[first + j]}
     )
     if not variables:
         return result
-    captured = [j for j in range(count, len(inputs)) if wanted[first + j] and is_trainable(inputs[j].dtype)]
+    captured = [j for j in range(count, len(inputs)) if needed[first + j] and is_trainable(inputs[j].dtype)]
     backward = GradientBody(graph, body, op.attrs["swap_memory"])
     with backward.as_default():
         flowing = [backward.add_arg(inputs[j].dtype.base_dtype, inputs[j]._shape, "gradient") for j in variables]
@@ -350,8 +350,8 @@ class _Reach:
                 stack.extend(tensor.op.inputs)
         return positions
 
-    def variables(self, arriving: set[int], wanted: set[int]) -> list[int]:
-        """The loop variables whose gradient arrives from the outputs ``arriving`` and matters to the inputs ``wanted``."""
+    def variables(self, arriving: set[int], sources: set[int]) -> list[int]:
+        """The loop variables whose gradient arrives from the outputs ``arriving`` and matters to the inputs ``sources``."""
         count = len(self._behind)
         arrives = {j for j in arriving if is_trainable(self.body.args[j].dtype)}
         while True:
@@ -359,7 +359,7 @@ class _Reach:
             if not more:
                 break
             arrives |= more
-        matters = set(wanted)
+        matters = set(sources)
         while True:
             more = {j for j in range(count) if self._behind[j] & matters} - matters
             if not more:

@@ -128,7 +128,7 @@ def _trainable(tensor: Tensor | None) -> bool:
     return tensor is None or is_trainable(tensor.dtype)
 
 
-def call_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+def call_gradient(op: Operation, grads: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
     """The gradients of a call's inputs: a call of the gradient function."""
     f: FuncGraph = op.attrs["f"]
     custom: Callable[..., Any] | None = f.gradients.get(CUSTOM)
@@ -143,7 +143,7 @@ def call_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -
         gradient = _of_order(f, op, grads)
     else:
         differentiated = [i for i, g in enumerate(grads) if g is not None and is_trainable(op._outputs[i].dtype)]
-        asked = [j for j, t in enumerate(op.inputs) if wanted[j] and is_trainable(t.dtype)]
+        asked = [j for j, t in enumerate(op.inputs) if needed[j] and is_trainable(t.dtype)]
         gradient = of_function(f, differentiated, asked, False)
     arguments = [
         zeros(op._outputs[i]) if grads[i] is None else convert_to_tensor(grads[i]) for i in gradient.differentiated

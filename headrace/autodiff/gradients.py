@@ -419,8 +419,8 @@ def _gated(grads: list[Any]) -> list[Any]:
 def through_kernel(op: Operation, grads: Sequence[Any]) -> list[Any]:
     """The gradients of an op without a rule, by differentiating its kernel."""
     traits = op.op_def.traits
-    wanted = [i for i, t in enumerate(op.inputs) if is_trainable(t.dtype)]
-    if not wanted:
+    trainable = [i for i, t in enumerate(op.inputs) if is_trainable(t.dtype)]
+    if not trainable:
         return [None] * len(op.inputs)
     if not traits.pure or traits.host:
         raise LookupError(
@@ -429,10 +429,10 @@ def through_kernel(op: Operation, grads: Sequence[Any]) -> list[Any]:
         )
     flowing = [convert_to_tensor(g) for g, t in zip(grads, op._outputs, strict=True) if is_trainable(t.dtype)]
     produced = raw_ops._Vjp(
-        list(op.inputs), flowing, op_type=op.type, op_attrs=op.attrs, wanted=wanted,
-        Tout=[op.inputs[i].dtype.base_dtype for i in wanted],
+        list(op.inputs), flowing, op_type=op.type, op_attrs=op.attrs, trainable=trainable,
+        Tout=[op.inputs[i].dtype.base_dtype for i in trainable],
     )  # fmt: skip
     result: list[Any] = [None] * len(op.inputs)
-    for i, g in zip(wanted, produced, strict=True):
+    for i, g in zip(trainable, produced, strict=True):
         result[i] = g
     return result

@@ -21,17 +21,17 @@ def _dense(grad: Any) -> Tensor:
     return tensor
 
 
-def switch_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+def switch_gradient(op: Operation, grads: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
     """The gradient of the side that was taken; zeros if nothing came from there."""
     data, predicate = op.inputs
-    if all(g is None for g in grads) or not wanted[0]:
+    if all(g is None for g in grads) or not needed[0]:
         return [None, None]
     missing = raw_ops.Switch(zeros(data), predicate) if any(g is None for g in grads) else None
     sides = [missing[side] if g is None else _dense(g) for side, g in enumerate(grads)]  # type: ignore[index]
     return [raw_ops.Merge(sides).output, None]
 
 
-def merge_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+def merge_gradient(op: Operation, grads: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
     """The gradient, for the input that was taken; dead for the others."""
     if grads[0] is None:
         return [None] * len(op.inputs)
@@ -44,7 +44,7 @@ def merge_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) 
         return [sides[first], sides[1 - first]]
     return [
         raw_ops.Switch(grad, raw_ops.Equal(op._outputs[1], convert_to_tensor(i))).output_true if wants else None
-        for i, wants in enumerate(wanted)
+        for i, wants in enumerate(needed)
     ]
 
 

@@ -95,10 +95,10 @@ class _Segment:
             if not border:
                 return [None] * count
             arrived = [convert_to_tensor(g) for g in grads[:count] if g is not None]
-            held = raw_ops._Hold(border, arrived)
-            again = self._copy(dict(zip(self.border, held, strict=True)))
-            wanted = [(t, g) for t, g in zip(again, grads, strict=False) if is_trainable(t.dtype)]
-            input_grads = gradients([t for t, _ in wanted], held, [g for _, g in wanted], name="recompute")
+            border_again = raw_ops._Hold(border, arrived)
+            again = self._copy(dict(zip(self.border, border_again, strict=True)))
+            results = [(t, g) for t, g in zip(again, grads, strict=False) if is_trainable(t.dtype)]
+            input_grads = gradients([t for t, _ in results], border_again, [g for _, g in results], name="recompute")
             if tupleize:
                 input_grads = _all_or_none(input_grads)
             return [None] * count + input_grads

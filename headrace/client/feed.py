@@ -83,19 +83,19 @@ def _expand(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
 def feeder(tensor: Tensor) -> Convert:
     """A function that turns a fed value into a run-time value for this tensor."""
     dtype = tensor.dtype.base_dtype
-    wanted = np.dtype(dtype.as_numpy_dtype) if dtype != dtypes.string else np.dtype(object)
+    numpy_dtype = np.dtype(dtype.as_numpy_dtype) if dtype != dtypes.string else np.dtype(object)
     dims = tensor._shape.tuple
     rank = None if dims is None else len(dims)
     fixed = [(i, d) for i, d in enumerate(dims or ()) if d is not None]
     cast = dtype if dtype == dtypes.bfloat16 or dtype.is_quantized else None
     is_string = dtype == dtypes.string
-    plain = object if is_string else wanted.type  # numpy's scalars of this type
+    plain = object if is_string else numpy_dtype.type  # numpy's scalars of this type
 
     def convert(value: Any) -> Any:
-        if type(value) is not np.ndarray or is_string or not _has_type(value, wanted):
+        if type(value) is not np.ndarray or is_string or not _has_type(value, numpy_dtype):
             if isinstance(value, TensorHandle):
                 return fed_handle(value, tensor)
-            value = np.asarray(value) if type(value) is plain else _as_array(value, tensor, wanted)
+            value = np.asarray(value) if type(value) is plain else _as_array(value, tensor, numpy_dtype)
         shape = value.shape
         if rank is not None:
             if len(shape) != rank:
@@ -111,9 +111,9 @@ def feeder(tensor: Tensor) -> Convert:
     return convert
 
 
-def _has_type(array: Any, wanted: Any) -> bool:
+def _has_type(array: Any, numpy_dtype: Any) -> bool:
     """Whether torch takes the array as it is.  NumPy's ulonglong equals uint64, but torch knows only the latter."""
-    return array.dtype is wanted or (array.dtype == wanted and array.dtype.num == wanted.num)
+    return array.dtype is numpy_dtype or (array.dtype == numpy_dtype and array.dtype.num == numpy_dtype.num)
 
 
 def _all_whole(value: Any) -> bool:
@@ -130,7 +130,7 @@ def _shape_error(shape: tuple[int, ...], tensor: Tensor) -> ValueError:
     )
 
 
-def _as_array(value: Any, tensor: Tensor, wanted: Any) -> Any:
+def _as_array(value: Any, tensor: Tensor, numpy_dtype: Any) -> Any:
     dtype = tensor.dtype.base_dtype
 
     def where() -> str:
@@ -149,17 +149,17 @@ def _as_array(value: Any, tensor: Tensor, wanted: Any) -> Any:
         if dtype == dtypes.string:
             return make_array(value, dtype)
         array = np.asarray(value)
-        if array.dtype.kind in "SUO" or (array.dtype.kind == "f" and wanted.kind == "u" and _all_whole(value)):
-            array = np.asarray(value, dtype=wanted)
+        if array.dtype.kind in "SUO" or (array.dtype.kind == "f" and numpy_dtype.kind == "u" and _all_whole(value)):
+            array = np.asarray(value, dtype=numpy_dtype)
         if isinstance(value, int) and not isinstance(value, bool) and dtype.is_integer:
-            limits = np.iinfo(wanted)
+            limits = np.iinfo(numpy_dtype)
             if not limits.min <= value <= limits.max:
                 raise TypeError(
                     f"Type of feed value {value} with type int is not compatible with Tensor type {dtype.name}: it does not fit"
                 )
         if array.dtype.kind == "c" and not dtype.is_complex:
             raise TypeError(f"complex values cannot be fed to a {dtype.name} tensor")
-        return array.view(wanted) if array.dtype == wanted else array.astype(wanted)
+        return array.view(numpy_dtype) if array.dtype == numpy_dtype else array.astype(numpy_dtype)
     except (ValueError, TypeError, OverflowError) as e:
         error_class = ValueError if isinstance(e, ValueError) else type(e)
         if "inhomogeneous" in str(e):

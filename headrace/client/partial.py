@@ -42,14 +42,14 @@ class Partial:
 
     def run(self, values: Sequence[tuple[Tensor, Any]], fetches: Sequence[Tensor]) -> list[Any]:
         """Feeds values and waits for fetches.  The call that leaves nothing to be fed or fetched waits for the end of the run."""
-        wanted = list(dict.fromkeys(fetches))
+        tensors = list(dict.fromkeys(fetches))
         with self._lock:
-            self._check([tensor for tensor, _ in values], wanted)
+            self._check([tensor for tensor, _ in values], tensors)
             self._fed.update(tensor for tensor, _ in values)
-            self._fetched.update(wanted)
+            self._fetched.update(tensors)
             self._calls += 1
         try:
-            positions = [self._fetches[tensor] for tensor in wanted]
+            positions = [self._fetches[tensor] for tensor in tensors]
             results = self._run.run({self._feeds[tensor]: value for tensor, value in values}, positions)
         except BaseException:
             self.ended = True
@@ -62,7 +62,7 @@ class Partial:
                 self.ended = self.ended or last
         if last:
             self._run.finish()
-        given = {tensor: self._give[tensor](results[self._fetches[tensor]]) for tensor in wanted}
+        given = {tensor: self._give[tensor](results[self._fetches[tensor]]) for tensor in tensors}
         return [given[tensor] for tensor in fetches]
 
     def _check(self, feeds: Sequence[Tensor], fetches: Sequence[Tensor]) -> None:

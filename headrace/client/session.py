@@ -261,8 +261,8 @@ class BaseSession:
         """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""
         self._check_can_run()
         pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
-        wanted = Fetches(self._graph, fetches)
-        call = self._make_call(wanted, [t for t, _ in pairs])
+        flat = Fetches(self._graph, fetches)
+        call = self._make_call(flat, [t for t, _ in pairs])
         if key is not None and len(pairs) == len(feed_dict or ()):
             self._calls[key] = call
         return call, [v for _, v in pairs]
@@ -276,10 +276,10 @@ class BaseSession:
                 f"graph that has them: tf.Session(graph=...). {at()}"
             )
 
-    def _make_call(self, wanted: Fetches, feeds: list[Tensor]) -> _Call:
+    def _make_call(self, flat: Fetches, feeds: list[Tensor]) -> _Call:
         mutations, generation = self._graph._mutations, self._resources.generation
-        plan = self._master.plan(feeds, wanted.tensors, wanted.targets)
-        return _Call(self, plan, feeds, wanted, mutations, generation)
+        plan = self._master.plan(feeds, flat.tensors, flat.targets)
+        return _Call(self, plan, feeds, flat, mutations, generation)
 
     def _check_options(self, options: Any, run_metadata: Any) -> None:
         if options is not None and not isinstance(options, RunOptions):
@@ -301,8 +301,8 @@ class BaseSession:
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
             raise TypeError(f"feed_list must be a list or tuple, got {feed_list!r}")
         feeds = [self._graph.as_graph_element(f, allow_operation=False) for f in feed_list or ()]
-        wanted = Fetches(self._graph, fetches)
-        state = [self._make_call(wanted, feeds)]
+        flat = Fetches(self._graph, fetches)
+        state = [self._make_call(flat, feeds)]
         accepted = {"options", "run_metadata"} if accept_options else set()
 
         def run(*values: Any, **options: Any) -> Any:
@@ -311,7 +311,7 @@ class BaseSession:
                 raise TypeError(f"this callable takes {taken}, got {sorted(unknown)} {at()}")
             call = state[0]
             if call.mutations != self._graph._mutations or call.generation != self._resources.generation:
-                call = state[0] = self._make_call(wanted, feeds)
+                call = state[0] = self._make_call(flat, feeds)
             if len(values) != len(feeds):
                 names = ", ".join(t.name for t in feeds)
                 raise InvalidArgumentError(
@@ -348,20 +348,20 @@ class BaseSession:
         fed = fed_tensors(self._graph, feeds or ())
         if feed_dict:
             fed = [tensor for tensor, _ in expand_feeds(self._graph, feed_dict)]
-        wanted = Fetches(self._graph, fetches)
-        return explain_request(self._master, fed, wanted.tensors, wanted.targets, passes)
+        flat = Fetches(self._graph, fetches)
+        return explain_request(self._master, fed, flat.tensors, flat.targets, passes)
 
     # ---- partial runs
 
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
         """Prepares a run whose feeds and fetches come in several ``partial_run`` calls; returns its handle."""
         self._check_can_run()
-        wanted = Fetches(self._graph, fetches)
-        if not wanted.tensors and not wanted.targets:
+        flat = Fetches(self._graph, fetches)
+        if not flat.tensors and not flat.targets:
             raise InvalidArgumentError(None, None, f"Must specify at least one target to fetch or execute. {at()}")
         fed = fed_tensors(self._graph, feeds or ())
-        tensors = list(dict.fromkeys(wanted.tensors))
-        plan = self._master.plan(checked_feeds(fed), tensors, wanted.targets, later=True)
+        tensors = list(dict.fromkeys(flat.tensors))
+        plan = self._master.plan(checked_feeds(fed), tensors, flat.targets, later=True)
         give = {t: _giver(t, v, True, self) for t, v in zip(tensors, plan.fetches, strict=True)}
         partial = Partial(self._master.partial_run(plan), plan, fed, give)
         with self._lock:
@@ -391,19 +391,19 @@ class BaseSession:
                 f"session, or its run has ended {at()}",
             )  # fmt: skip
         pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
-        wanted = Fetches(self._graph, fetches)
-        if wanted.targets:
+        flat = Fetches(self._graph, fetches)
+        if flat.targets:
             raise RuntimeError(
-                f"partial_run() requires empty `target_list`. Received: target_list={[op.name for op in wanted.targets]}: "
+                f"partial_run() requires empty `target_list`. Received: target_list={[op.name for op in flat.targets]}: "
                 f"operations given to partial_run_setup run by themselves, when what they need is fed {at()}"
             )
         values = [(tensor, feeder(tensor)(value)) for tensor, value in pairs]
         try:
-            results = partial.run(values, wanted.tensors)
+            results = partial.run(values, flat.tensors)
         finally:
             if partial.ended:
                 self._partials.pop(handle, None)
-        return wanted.rebuild(results)
+        return flat.rebuild(results)
 
     # ---- life
 

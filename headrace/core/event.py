@@ -133,28 +133,28 @@ def _tag(value: bytes) -> bytes:
 
 def without_metadata(value: bytes) -> bytes:
     """An encoded value without its metadata."""
-    kept = []
+    fields = []
     for number, wire_type, payload in wire.fields(value):
         if number == _METADATA:
             continue
-        kept.append(wire.varint(number << 3 | wire_type))
+        fields.append(wire.varint(number << 3 | wire_type))
         if wire_type == wire.BYTES:
-            kept.append(wire.varint(len(payload)))
-        kept.append(wire.varint(payload) if wire_type == wire.VARINT else payload)
-    return b"".join(kept)
+            fields.append(wire.varint(len(payload)))
+        fields.append(wire.varint(payload) if wire_type == wire.VARINT else payload)
+    return b"".join(fields)
 
 
 def with_new_metadata(summary: bytes, seen: set[bytes]) -> bytes:
     """The summary without the metadata of tags that are in ``seen``; its tags are in there afterwards."""
-    kept = []
+    fields = []
     changed = False
     for tag, value in values(summary):
         if tag in seen and _METADATA_START in value:
             value = without_metadata(value)
             changed = True
         seen.add(tag)
-        kept.append(value)
-    return b"".join(wire.field(_VALUE, value) for value in kept) if changed else summary
+        fields.append(value)
+    return b"".join(wire.field(_VALUE, value) for value in fields) if changed else summary
 
 
 # ---- Event

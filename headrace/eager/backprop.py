@@ -54,14 +54,14 @@ def backprop(
         if not some:
             continue
         inputs, bound = entry.inputs, entry.bound
-        wanted = tuple([id(t) in needed for t in inputs])
+        asked = tuple([id(t) in needed for t in inputs])
         input_grads = None
         if plain and bound is not None and bound.learnable:
             memory = bound.backward
             if memory is None:
                 memory = bound.backward = RuleMemory(bound)
-            input_grads = memory.gradients(entry, arrived, wanted)
-        for t, g, yes in zip(inputs, input_grads or _through(entry, arrived), wanted, strict=True):
+            input_grads = memory.gradients(entry, arrived, asked)
+        for t, g, yes in zip(inputs, input_grads or _through(entry, arrived), asked, strict=True):
             if yes and g is not None and (t._dtype_enum in _TRAINABLE or is_trainable(t.dtype)):
                 key = id(aliases.get(id(t), t))
                 if key in partial:
@@ -118,10 +118,10 @@ class RuleMemory:
         self.level = NOTHING
         self.count = 0
 
-    def gradients(self, entry: TapeEntry, grads: Sequence[Any], wanted: tuple[bool, ...]) -> Any:
+    def gradients(self, entry: TapeEntry, grads: Sequence[Any], asked: tuple[bool, ...]) -> Any:
         """The wanted gradients by the recipe for such an op; None if there is no recipe and the rule itself must run."""
         tensors: list[Any] = []
-        key: list[Any] = [wanted]
+        key: list[Any] = [asked]
         level = self.level
         if level and self.hosts and any(entry.inputs[i].__class__ is EagerTensor for i in self.hosts):
             key += [t._value.shape for t in entry._outputs]  # numbers in a tensor may decide them
@@ -150,16 +150,16 @@ class RuleMemory:
         if recipe is None:
             if whole_key in self.recipes or self.count >= RECIPES or watching_tapes() is None:
                 return None
-            recipe = self._learn(whole_key, entry, tensors, grads, wanted)
+            recipe = self._learn(whole_key, entry, tensors, grads, asked)
             if recipe is None:
                 return None
         return recipe.run(tensors, active.get())
 
     def _learn(
-        self, key: Any, entry: TapeEntry, tensors: Sequence[Any], grads: Sequence[Any], wanted: tuple[bool, ...]
+        self, key: Any, entry: TapeEntry, tensors: Sequence[Any], grads: Sequence[Any], asked: tuple[bool, ...]
     ) -> Any:
         self.count += 1
-        looked, recipe = learn(lambda probes: _ruled(entry, grads, wanted, probes), tensors, shaped=True)
+        looked, recipe = learn(lambda probes: _ruled(entry, grads, asked, probes), tensors, shaped=True)
         if self.level < looked < VALUE:  # the keys say too little: the next such op learns again
             self.level = looked
             self.recipes.clear()
@@ -168,7 +168,7 @@ class RuleMemory:
         return recipe
 
 
-def _ruled(entry: TapeEntry, grads: Sequence[Any], wanted: Sequence[bool], probes: Sequence[Any]) -> list[Any]:
+def _ruled(entry: TapeEntry, grads: Sequence[Any], asked: Sequence[bool], probes: Sequence[Any]) -> list[Any]:
     """Runs the gradient rule on probes."""
     left = iter(probes)
     inputs = [t if t.__class__ is HostTensor else next(left) for t in entry.inputs]
@@ -176,11 +176,11 @@ def _ruled(entry: TapeEntry, grads: Sequence[Any], wanted: Sequence[bool], probe
     flowing = [None if g is None else next(left) for g in grads]
     node = TapeEntry(entry.op_def, inputs, outputs, entry.attrs, bound=entry.bound)
     input_grads = _through(node, flowing)
-    if not all(g is None or isinstance(g, Immediate) for g, yes in zip(input_grads, wanted, strict=True) if yes):
+    if not all(g is None or isinstance(g, Immediate) for g, yes in zip(input_grads, asked, strict=True) if yes):
         raise TypeError("rows of a gradient are not remembered")
     return [
         g if yes and g is not None and is_trainable(g.dtype) else None
-        for g, yes in zip(input_grads, wanted, strict=True)
+        for g, yes in zip(input_grads, asked, strict=True)
     ]
 
 

@@ -139,8 +139,8 @@ class EagerContext(Graph):
         # A few integers are shapes or indices, which the host will ask for.
         small_numbers = element_type.is_integer and array.size <= _HOST_SIZE
         where = CPU if small_numbers else self.place()
-        held = from_numpy(array, None if element_type == string else element_type, where)
-        return holding(held, element_type.base_dtype)
+        tensor = from_numpy(array, None if element_type == string else element_type, where)
+        return holding(tensor, element_type.base_dtype)
 
     def _constant(self, attrs: dict[str, Any]) -> EagerTensor:
         dtype, where = attrs["dtype"], self.place()
@@ -225,11 +225,11 @@ class EagerContext(Graph):
         self._apply_device(placed)  # type: ignore[arg-type]
         return self._torch_device(placed._device)
 
-    def _torch_device(self, wanted: str) -> Any:
-        if not wanted:
+    def _torch_device(self, device_name: str) -> Any:
+        if not device_name:
             return self.default_device
         for device in self.devices:
-            if device.name.endswith(wanted[wanted.find("/device:") :]) if "/device:" in wanted else False:
+            if "/device:" in device_name and device.name.endswith(device_name[device_name.find("/device:") :]):
                 if device.hooks is not None:
                     raise errors.UnimplementedError(
                         None, None,
@@ -237,7 +237,7 @@ class EagerContext(Graph):
                     )  # fmt: skip
                 return device.torch_device
         names = ", ".join(d.name for d in self.devices)
-        raise RuntimeError(f"there is no device {wanted!r} here; there are {names} {at()}")
+        raise RuntimeError(f"there is no device {device_name!r} here; there are {names} {at()}")
 
     # ---- scopes that mean less, or nothing, when ops run eagerly
 

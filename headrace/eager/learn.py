@@ -229,10 +229,10 @@ def _parts(result: Any) -> tuple[Any, Sequence[Any] | None]:
 
 def _needed(seen: Sequence[Any], parts: Sequence[Any]) -> list[Any]:
     """The ops that the result depends on."""
-    wanted = {id(p) for p in parts}
-    kept = []
+    identities = {id(p) for p in parts}
+    needed_calls = []
     for bound, inputs, outputs in reversed(seen):
-        if any(id(t) in wanted for t in outputs):
-            wanted.update(map(id, inputs))
-            kept.append((bound, inputs, outputs))
-    return kept[::-1]
+        if any(id(t) in identities for t in outputs):
+            identities.update(map(id, inputs))
+            needed_calls.append((bound, inputs, outputs))
+    return needed_calls[::-1]

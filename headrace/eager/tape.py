@@ -113,9 +113,9 @@ class GradientTape:
         handles = [t for t in self._watched.values() if isinstance(t, EagerHandle)]
         if self._watch_accessed_variables:
             handles += [h for h in self._built.handles() if h not in handles]
-        kept = self._variables
-        now = [v for v in (h.owner for h in handles) if v is not None and not any(v is k for k in kept)]
-        return (*kept, *now)
+        variables = self._variables
+        now = [v for v in (h.owner for h in handles) if v is not None and not any(v is k for k in variables)]
+        return (*variables, *now)
 
     # ---- differentiating
 
@@ -138,9 +138,9 @@ class GradientTape:
         self._used = True
         leaves = [target] if target.__class__ is EagerTensor else list(_leaves(target))
         if any(map(symbolic.is_symbolic, leaves)):
-            wanted = list(_leaves(sources))
+            source_leaves = list(_leaves(sources))
             weights = None if output_gradients is None else list(_leaves(output_gradients))
-            derivatives = self._built.gradient(leaves, wanted, weights, unconnected_gradients)
+            derivatives = self._built.gradient(leaves, source_leaves, weights, unconnected_gradients)
             return _packed(sources, iter(derivatives))
         targets = [as_handle(t) for t in leaves]
         flat = [as_handle(s) for s in _leaves(sources)]

@@ -122,13 +122,13 @@ def decode(value: Any, kind: str, name: str) -> Any:
     which = value.WhichOneof("value")
     if kind == "any":
         return _decode_any(value, which)
-    wanted = "func" if kind == "func" else "list" if kind.startswith("list(") else _FIELDS[kind]
-    if which != wanted and not (which is None and wanted == "list"):
+    expected = "func" if kind == "func" else "list" if kind.startswith("list(") else _FIELDS[kind]
+    if which != expected and not (which is None and expected == "list"):
         received = "no value" if which is None else f"type '{_word(value, which)}'"
         raise ValueError(f"AttrValue had value with {received} when '{kind}' expected\n\t for attr '{name}'")
     if kind == "func":
         return value.func.name
-    if wanted == "list":
+    if expected == "list":
         field = _FIELDS[kind[5:-1]]
         if field != "type" or not len(value.list.type):
             others = [f for f in _FIELDS.values() if f != field and len(getattr(value.list, f))]

@@ -243,11 +243,11 @@ def _convert_inputs(op_def: OpDef, arguments: dict[str, Any], attrs: dict[str, A
 
 
 def _convert_one(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) -> Tensor:
-    wanted = arg.dtype or attrs.get(arg.type_attr or "")
+    dtype = arg.dtype or attrs.get(arg.type_attr or "")
     preferred = None
-    if wanted is None and arg.type_attr and not isinstance(value, Tensor):
+    if dtype is None and arg.type_attr and not isinstance(value, Tensor):
         preferred = _preferred(op_def, arg, value)
-    tensor = _to_tensor(op_def, arg, value, wanted, preferred, attrs)
+    tensor = _to_tensor(op_def, arg, value, dtype, preferred, attrs)
     if arg.type_attr:
         attrs.setdefault(arg.type_attr, tensor.dtype.base_dtype)
     if arg.ref and not tensor.dtype._is_ref_dtype:
@@ -266,15 +266,15 @@ def _preferred(op_def: OpDef, arg: Arg, value: Any) -> DType | None:
 
 
 def _to_tensor(
-    op_def: OpDef, arg: Arg, value: Any, wanted: DType | None, preferred: DType | None, attrs: dict[str, Any]
+    op_def: OpDef, arg: Arg, value: Any, dtype: DType | None, preferred: DType | None, attrs: dict[str, Any]
 ) -> Tensor:
     if isinstance(value, Tensor):
         tensor = value
     else:
         try:
-            tensor = to_tensor(value, wanted, arg.name, as_ref=arg.ref, preferred=preferred)
+            tensor = to_tensor(value, dtype, arg.name, as_ref=arg.ref, preferred=preferred)
         except (TypeError, ValueError) as e:
-            if wanted is None:
+            if dtype is None:
                 raise type(e)(
                     f"Argument '{arg.name}' of '{op_def.name}' Op cannot be converted to a Tensor: {e} "
                     f"(at {user_source(2)})"
@@ -283,15 +283,15 @@ def _to_tensor(
                 dtype_name = to_tensor(value, None, arg.name).dtype.name
             except (TypeError, ValueError):
                 raise type(e)(f"{e} (argument '{arg.name}' of '{op_def.name}' Op, at {user_source(2)})") from None
-            raise _wrong_dtype(_mismatch(op_def, arg, dtype_name, wanted)) from None
+            raise _wrong_dtype(_mismatch(op_def, arg, dtype_name, dtype)) from None
     if tensor.dtype._is_ref_dtype and tensor.dtype._is_resource and not arg.resource:
         takes = "the reference of a variable made with use_resource=False" if arg.ref else "a value"
         raise TypeError(
             f"Input '{arg.name}' of '{op_def.name}' Op has type resource: it is the handle of a resource variable, "
             f"{tensor.name}, and the op takes {takes}. ReadVariableOp gives the variable's value. (at {user_source(2)})"
         )
-    if wanted is not None and tensor.dtype.base_dtype != wanted.base_dtype:
-        raise _wrong_dtype(_mismatch(op_def, arg, tensor.dtype.base_dtype.name, wanted))
+    if dtype is not None and tensor.dtype.base_dtype != dtype.base_dtype:
+        raise _wrong_dtype(_mismatch(op_def, arg, tensor.dtype.base_dtype.name, dtype))
     return tensor
 
 
@@ -299,20 +299,20 @@ def _wrong_dtype(message: str) -> Exception:
     return context.get_default_graph().wrong_dtype(message)
 
 
-def _mismatch(op_def: OpDef, arg: Arg, dtype_name: str, wanted: DType) -> str:
+def _mismatch(op_def: OpDef, arg: Arg, dtype_name: str, dtype: DType) -> str:
     where = f" (at {user_source(2)})"
     if arg.dtype is not None:
         return (
             f"Input '{arg.name}' of '{op_def.name}' Op has type {dtype_name} that does not match expected type of "
-            f"{wanted.name}.{where}"
+            f"{dtype.name}.{where}"
         )
     for other in op_def.signature.inputs:
         if other.type_attr == arg.type_attr and other.name != arg.name:
             return (
                 f"Input '{arg.name}' of '{op_def.name}' Op has type {dtype_name} that does not match type "
-                f"{wanted.base_dtype.name} of argument '{other.name}'.{where}"
+                f"{dtype.base_dtype.name} of argument '{other.name}'.{where}"
             )
-    return f"Input '{arg.name}' of '{op_def.name}' Op has type {dtype_name}, but attr '{arg.type_attr}' is {wanted.name}.{where}"
+    return f"Input '{arg.name}' of '{op_def.name}' Op has type {dtype_name}, but attr '{arg.type_attr}' is {dtype.name}.{where}"
 
 
 def _convert_list(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) -> list[Tensor]:
@@ -321,15 +321,15 @@ def _convert_list(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) ->
             f"Expected list for '{arg.name}' argument to '{op_def.name}' Op, not {value!r}. (at {user_source(2)})"
         )
     if arg.type_list_attr:
-        wanted_list = attrs.get(arg.type_list_attr)
-        if wanted_list is not None and len(wanted_list) != len(value):
+        listed_types = attrs.get(arg.type_list_attr)
+        if listed_types is not None and len(listed_types) != len(value):
             raise ValueError(
-                f"'{op_def.name}' Op expects {len(wanted_list)} tensors for '{arg.name}', got {len(value)}. "
+                f"'{op_def.name}' Op expects {len(listed_types)} tensors for '{arg.name}', got {len(value)}. "
                 f"(at {user_source(2)})"
             )
         tensors = []
         for i, item in enumerate(value):
-            dtype = wanted_list[i] if wanted_list is not None else None
+            dtype = listed_types[i] if listed_types is not None else None
             one = Arg(f"{arg.name}_{i}", type_list_attr=arg.type_list_attr, host=arg.host)
             tensors.append(_to_tensor(op_def, one, item, dtype, None, attrs))
         attrs[arg.type_list_attr] = tuple(t.dtype.base_dtype for t in tensors)
@@ -347,28 +347,28 @@ def _convert_list(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) ->
             f"List argument '{arg.name}' to '{op_def.name}' Op with length {len(value)} shorter than minimum length "
             f"{shortest}. (at {user_source(2)})"
         )
-    wanted = arg.dtype or attrs.get(arg.type_attr or "")
-    if wanted is None:
+    item_dtype = arg.dtype or attrs.get(arg.type_attr or "")
+    if item_dtype is None:
         for item in value:
             if isinstance(item, Tensor) or hasattr(item, "_as_graph_element"):
-                wanted = item.dtype.base_dtype
+                item_dtype = item.dtype.base_dtype
                 break
     tensors = []
     for i, item in enumerate(value):
         one = Arg(f"{arg.name}_{i}", type_attr=arg.type_attr, dtype=arg.dtype, host=arg.host)
-        tensor = _list_item(op_def, arg, one, item, wanted, attrs, value)
-        wanted = wanted or tensor.dtype.base_dtype
+        tensor = _list_item(op_def, arg, one, item, item_dtype, attrs, value)
+        item_dtype = item_dtype or tensor.dtype.base_dtype
         tensors.append(tensor)
-    if arg.type_attr and wanted is not None:
-        attrs[arg.type_attr] = wanted.base_dtype
+    if arg.type_attr and item_dtype is not None:
+        attrs[arg.type_attr] = item_dtype.base_dtype
     return tensors
 
 
 def _list_item(
-    op_def: OpDef, arg: Arg, one: Arg, item: Any, wanted: DType | None, attrs: dict[str, Any], everything: Any
+    op_def: OpDef, arg: Arg, one: Arg, item: Any, dtype: DType | None, attrs: dict[str, Any], everything: Any
 ) -> Tensor:
     try:
-        return _to_tensor(op_def, one, item, wanted, None, attrs)
+        return _to_tensor(op_def, one, item, dtype, None, attrs)
     except TypeError as e:
         received = [v.dtype.name if hasattr(v, "dtype") else type(v).__name__ for v in everything]
         raise TypeError(

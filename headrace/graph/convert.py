@@ -140,17 +140,17 @@ def constant(
     array([0.5, 0.5, 0.5], dtype=float32)
     """
     try:
-        wanted = None if dtype is None else dtypes.as_dtype(dtype)
+        target_dtype = None if dtype is None else dtypes.as_dtype(dtype)
         if shape is None:
             default = context.get_default_graph()
             if default.executing_eagerly:
-                return default.constant(value, wanted)
+                return default.constant(value, target_dtype)
         elif not isinstance(shape, (list, tuple)):
             shape = TensorShape(shape).as_list()
-        array = make_array(value, wanted, shape, verify_shape)
+        array = make_array(value, target_dtype, shape, verify_shape)
     except (TypeError, ValueError) as e:
         raise located(e, at()) from None
-    return make_constant(array, wanted, name)
+    return make_constant(array, target_dtype, name)
 
 
 def make_constant(array: Any, dtype: DType | None = None, name: str | None = "Const") -> Tensor:

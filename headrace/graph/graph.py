@@ -405,7 +405,7 @@ class Graph:
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The Tensor or Operation that ``obj`` (an object or a name) stands for in this graph."""
-        wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
+        accepted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
         convert = getattr(obj, "_as_graph_element", None)
         element = convert() if convert else obj
         if isinstance(element, (str, bytes)):
@@ -426,7 +426,7 @@ class Graph:
                     f"{element.source}."
                 )
             return element
-        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}. (got {obj!r})")
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {accepted}. (got {obj!r})")
 
     def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
         if ":" in name and allow_tensor:

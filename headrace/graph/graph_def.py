@@ -130,10 +130,10 @@ class _Library:
         key = (body, tuple(id(t) for t in outputs), counted, tuple(without))
         function_name = self._names.get(key)
         if function_name is None:
-            wanted = re.sub(r"[^A-Za-z0-9_]", "_", body.name or label)
-            function_name = wanted
+            legal = re.sub(r"[^A-Za-z0-9_]", "_", body.name or label)
+            function_name = legal
             while function_name in self.functions:
-                function_name = f"{wanted}_{len(self.functions)}"
+                function_name = f"{legal}_{len(self.functions)}"
             self._names[key] = function_name
             self.functions[function_name] = None
             self.functions[function_name] = self._function(function_name, body, outputs, counted, without)
@@ -185,8 +185,8 @@ def _every(ops: Sequence[Operation], results: Sequence[Tensor], seen: set[Any]) 
             if not isinstance(body, FuncGraph):
                 continue
             has_results = len(body.outputs) == len(op._outputs) - first_result(op)  # the condition of a loop has others
-            kept = _kept_results(op, used) if has_results else range(len(body.outputs))
-            outputs = [body.outputs[i] for i in kept if body.outputs[i] is not None]
+            result_indices = _kept_results(op, used) if has_results else range(len(body.outputs))
+            outputs = [body.outputs[i] for i in result_indices if body.outputs[i] is not None]
             if (body, *outputs) not in seen:
                 seen.add((body, *outputs))
                 yield from _every(_closure([*(t.op for t in outputs), *body.control_outputs]), outputs, seen)
@@ -487,23 +487,23 @@ class _Scope:
         return node
 
     def _emit_if(self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str]) -> None:
-        kept = _kept_results(op, self.used)
+        results = _kept_results(op, self.used)
         node = self._holder(op, inputs, controls)
         node.attr["Tcond"].type = dtypes.bool.as_datatype_enum
         self._types(node, "Tin", [t.dtype for t in inputs[1:]])
-        self._types(node, "Tout", [op._outputs[i].dtype for i in kept])
-        self._shapes(node, [op._outputs[i]._shape for i in kept])
+        self._types(node, "Tout", [op._outputs[i].dtype for i in results])
+        self._shapes(node, [op._outputs[i]._shape for i in results])
         for attr in ("then_branch", "else_branch"):
             body = op.attrs[attr]
             label = f"{op.name}_{attr.split('_')[0]}"
-            node.attr[attr].func.name = self.library.name(body, [body.outputs[i] for i in kept], label)
-        self._number(op, [op._outputs[i] for i in kept])
+            node.attr[attr].func.name = self.library.name(body, [body.outputs[i] for i in results], label)
+        self._number(op, [op._outputs[i] for i in results])
 
     def _emit_while(self, op: Operation, inputs: Sequence[Tensor], controls: Sequence[str]) -> None:
         cond, body = op.attrs["cond"], op.attrs["body"]
         counted = op._outputs[0] in self.used
-        kept = _kept_results(op, self.used)
-        without = [i for i in range(len(body.args)) if i not in kept]
+        result_indices = _kept_results(op, self.used)
+        without = [i for i in range(len(body.args)) if i not in result_indices]
         fixed = body.inputs[len(body.args) :]
         inputs = [t for i, t in enumerate(inputs) if i not in without]
         start = None
@@ -516,16 +516,16 @@ class _Scope:
         node = self._holder(op, inputs, controls, start)
         element_types = [*([dtypes.int32] if counted else []), *(t.dtype for t in inputs)]
         self._types(node, "T", element_types)
-        shapes = [*([TensorShape([])] if counted else []), *(op._outputs[1 + i]._shape for i in kept)]
-        refs = [TensorShape([]) if t.dtype._is_ref_dtype else t._shape for t in inputs[len(kept) :]]
+        shapes = [*([TensorShape([])] if counted else []), *(op._outputs[1 + i]._shape for i in result_indices)]
+        refs = [TensorShape([]) if t.dtype._is_ref_dtype else t._shape for t in inputs[len(result_indices) :]]
         self._shapes(node, [*shapes, *refs])
         node.attr["parallel_iterations"].i = op.attrs["parallel_iterations"]
-        results = [*([None] if counted else []), *(body.outputs[i] for i in kept), *fixed]
+        results = [*([None] if counted else []), *(body.outputs[i] for i in result_indices), *fixed]
         node.attr["cond"].func.name = self.library.name(cond, cond.outputs, f"{op.name}_cond", counted, without)
         node.attr["body"].func.name = self.library.name(body, results, f"{op.name}_body", counted, without)
         if counted:
             self.values[op._outputs[0]] = _Value(op.name, "output")
-        self._number(op, [op._outputs[1 + i] for i in kept], int(counted))
+        self._number(op, [op._outputs[1 + i] for i in result_indices], int(counted))
 
     def _emit_repeat(self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str]) -> None:
         body = op.attrs["body"]
@@ -540,13 +540,13 @@ class _Scope:
 
     def _emit_call(self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str]) -> None:
         f = op.attrs["f"]
-        kept = list(range(len(op._outputs)))
+        results = list(range(len(op._outputs)))
         if not any(t in self.used for t in op._outputs[op.attrs["visible"] :]):
-            kept = kept[: op.attrs["visible"]]
+            results = results[: op.attrs["visible"]]
         node = self._holder(op, inputs, controls)
         self._types(node, "Tin", [t.dtype for t in inputs])
-        self._types(node, "Tout", [op._outputs[i].dtype for i in kept])
-        node.attr["f"].func.name = self.library.name(f, [f.outputs[i] for i in kept], f"{op.name}_f")
+        self._types(node, "Tout", [op._outputs[i].dtype for i in results])
+        node.attr["f"].func.name = self.library.name(f, [f.outputs[i] for i in results], f"{op.name}_f")
         for name in ("config", "config_proto", "executor_type"):
             node.attr[name].s = b""
 

@@ -113,14 +113,10 @@ class Holder:
         with body.as_default():
             arguments: dict[str, Tensor] = {}
             for arg, (tensor, shape) in zip(definition.signature.input_arg, passed, strict=True):
-                wanted = dtypes.as_dtype(arg.type)
-                if (
-                    tensor.dtype.base_dtype != wanted
-                    and not tensor.dtype._is_ref_dtype
-                    and not _is_flow(tensor, wanted)
-                ):
+                dtype = dtypes.as_dtype(arg.type)
+                if tensor.dtype.base_dtype != dtype and not tensor.dtype._is_ref_dtype and not _is_flow(tensor, dtype):
                     raise ValueError(
-                        f"argument '{arg.name}' of function '{definition.signature.name}' is {wanted.name}; it is given "
+                        f"argument '{arg.name}' of function '{definition.signature.name}' is {dtype.name}; it is given "
                         f"{tensor.name} of {tensor.dtype.name}"
                     )
                 captured = shape is None
@@ -287,9 +283,9 @@ def _unique(tensors: Sequence[Tensor]) -> list[Tensor]:
     return list(dict.fromkeys(tensors))
 
 
-def _is_flow(tensor: Tensor, wanted: Any) -> bool:
+def _is_flow(tensor: Tensor, dtype: Any) -> bool:
     """The flow of a tensor array is a float32 in TF, a variant here."""
-    return tensor.dtype.base_dtype == dtypes.variant and wanted == dtypes.float32
+    return tensor.dtype.base_dtype == dtypes.variant and dtype == dtypes.float32
 
 
 def _decision(tensor: Tensor) -> Tensor:

@@ -148,11 +148,11 @@ def attributes(
             if value.WhichOneof("value") in ("b", "i", "f", "s", "type"):
                 attrs[name] = decode(value, "any", name)
         elif name in _THEIRS and name not in names and op_def.name not in ("Pack", "Unpack"):
-            wanted = _THEIRS[name]
-            if wanted is not None and decode(value, "any", name) != wanted:
+            accepted = _THEIRS[name]
+            if accepted is not None and decode(value, "any", name) != accepted:
                 raise ValueError(
                     f"Node '{node.name}': attr '{name}' of {op_def.name} is {decode(value, 'any', name)!r}; Headrace has this op "
-                    f"with {wanted!r} only"
+                    f"with {accepted!r} only"
                 )
     for name, allowed in signature.allowed.items():
         value = attrs.get(name)
@@ -194,10 +194,10 @@ def _checked_inputs(
             elif attr:
                 attrs[attr] = dtype
         elif dtype != expected_type.base_dtype or (ref and not tensor.dtype._is_ref_dtype):
-            wanted = f"{expected_type.name}_ref" if ref else expected_type.name
+            type_name = f"{expected_type.name}_ref" if ref else expected_type.name
             raise ValueError(
                 f"Input {i} of node {importer.scope}{node.name} was passed {dtype.name} from {tensor.name} incompatible with "
-                f"expected {wanted}."
+                f"expected {type_name}."
             )
     return list(inputs)
 

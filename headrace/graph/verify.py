@@ -53,15 +53,15 @@ def _type_problems(node: Any) -> list[str]:
     position = 0
     for arg in node.op_def.signature.inputs:
         if arg.type_list_attr:
-            wanted = list(node.attrs[arg.type_list_attr])
+            expected = list(node.attrs[arg.type_list_attr])
         else:
             count = node.attrs[arg.number_attr] if arg.number_attr else 1
-            wanted = [arg.dtype or node.attrs[arg.type_attr]] * count
-        got = node.inputs[position : position + len(wanted)]
-        position += len(wanted)
-        if len(got) != len(wanted):
-            problems.append(f"{node.name} has too few inputs for {arg.name!r}: {len(got)} of {len(wanted)}")
-        for tensor, dtype in zip(got, wanted, strict=False):
+            expected = [arg.dtype or node.attrs[arg.type_attr]] * count
+        got = node.inputs[position : position + len(expected)]
+        position += len(expected)
+        if len(got) != len(expected):
+            problems.append(f"{node.name} has too few inputs for {arg.name!r}: {len(got)} of {len(expected)}")
+        for tensor, dtype in zip(got, expected, strict=False):
             if tensor.dtype.base_dtype != dtype.base_dtype:
                 problems.append(f"{node.name}.{arg.name} must be {dtype.name}; {tensor.name} is {tensor.dtype.name}")
             if arg.ref and not tensor.dtype._is_ref_dtype:

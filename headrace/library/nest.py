@@ -156,10 +156,10 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
                 f"flat_sequence: {flat!r}"
             )
         return flat[0]
-    wanted = len(flatten(structure, expand_composites))
-    if wanted != len(flat):
+    count = len(flatten(structure, expand_composites))
+    if count != len(flat):
         raise ValueError(
-            f"Could not pack sequence. Structure had {wanted} elements, but flat_sequence had {len(flat)} elements. "
+            f"Could not pack sequence. Structure had {count} elements, but flat_sequence had {len(flat)} elements. "
             f"Structure: {structure!r}, flat_sequence: {flat!r}."
         )
     return _pack(structure, iter(flat), walks)

@@ -68,8 +68,8 @@ def _(gradients, features):
 
 @relu_grad.kernel(T=UNSIGNED)
 def _(gradients, features):
-    kept = torch.where(features.to(torch.int64) == 0, 0, gradients.to(torch.int64))  # torch 2.11 lacks these
-    return kept.to(gradients.dtype)
+    chosen = torch.where(features.to(torch.int64) == 0, 0, gradients.to(torch.int64))  # torch 2.11 lacks these
+    return chosen.to(gradients.dtype)
 
 
 @relu_grad.array_kernel

@@ -61,8 +61,8 @@ def _(input, shape):
     if shape is not None and (
         len(actual) != len(shape) or any(w is not None and w != f for w, f in zip(shape, actual, strict=True))
     ):
-        wanted = ["?" if w is None else w for w in shape]
+        expected = ["?" if w is None else w for w in shape]
         raise InvalidArgumentError(
-            None, None, f"Shape of tensor {list(actual)} is not compatible with expected shape {wanted}."
+            None, None, f"Shape of tensor {list(actual)} is not compatible with expected shape {expected}."
         )
     return input

@@ -69,9 +69,9 @@ def _(contents, desired_channels, desired_samples):
     frames = len(sound) if desired_samples < 0 else desired_samples
     channels = sound.shape[1] if desired_channels < 0 else desired_channels
     signal = np.zeros((frames, channels), np.float32)
-    kept = sound[:frames]
+    cut = sound[:frames]
     for channel in range(channels):  # missing channels repeat the last one
-        signal[: len(kept), channel] = kept[:, min(channel, sound.shape[1] - 1)]
+        signal[: len(cut), channel] = cut[:, min(channel, sound.shape[1] - 1)]
     return from_numpy(signal), torch.tensor(rate, dtype=torch.int32)
 
 

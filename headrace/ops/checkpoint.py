@@ -203,25 +203,25 @@ def _restored(prefix, names, slices, dtypes, copied=False):
 
     Those that are ``copied`` into variables and then let go take no memory of their own: the file is mapped.
     """
-    wanted = [
+    keys = [
         (name.decode(), _parsed(spec), dtype.base_dtype)
         for name, spec, dtype in zip(names, slices, dtypes, strict=True)
     ]
     with open_checkpoint(_path(prefix)) as checkpoint:
-        for name, part, dtype in wanted:
+        for name, part, dtype in keys:
             _check_entry(checkpoint, name, part, dtype)
-        order = sorted(range(len(wanted)), key=lambda i: _place(checkpoint, wanted[i][0]))
-        values = dict(zip(order, _values(checkpoint, [wanted[i] for i in order], copied), strict=True))
-    return [values[i] for i in range(len(wanted))]
+        order = sorted(range(len(keys)), key=lambda i: _place(checkpoint, keys[i][0]))
+        values = dict(zip(order, _values(checkpoint, [keys[i] for i in order], copied), strict=True))
+    return [values[i] for i in range(len(keys))]
 
 
-def _values(checkpoint: Checkpoint, wanted, copied):
+def _values(checkpoint: Checkpoint, keys, copied):
     """The tensors; large files are read by several threads, since copying out of the system's cache keeps one core busy."""
-    size = sum(checkpoint.entry(name).size for name, _, _ in wanted)
+    size = sum(checkpoint.entry(name).size for name, _, _ in keys)
     if size < _MANY or not checkpoint.is_parallel:
-        return [_value(checkpoint, copied, *one) for one in wanted]
+        return [_value(checkpoint, copied, *one) for one in keys]
     with ThreadPoolExecutor(_READERS, "restore") as pool:
-        return list(pool.map(lambda one: _value(checkpoint, copied, *one), wanted))
+        return list(pool.map(lambda one: _value(checkpoint, copied, *one), keys))
 
 
 def _check_entry(checkpoint: Checkpoint, name, part, dtype):

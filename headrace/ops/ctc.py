@@ -199,12 +199,12 @@ def _levenshtein(a, b):
 def _(hypothesis_indices, hypothesis_values, hypothesis_shape, truth_indices, truth_values, truth_shape, normalize):
     check_parts(hypothesis_indices, hypothesis_values, hypothesis_shape)
     check_parts(truth_indices, truth_values, truth_shape)
-    mine, wanted = _by_row(hypothesis_indices, hypothesis_values), _by_row(truth_indices, truth_values)
+    mine, truth = _by_row(hypothesis_indices, hypothesis_values), _by_row(truth_indices, truth_values)
     result = torch.zeros(_common(hypothesis_shape, truth_shape))
     check_inside(hypothesis_indices[:, :-1], list(result.shape))
     check_inside(truth_indices[:, :-1], list(result.shape))
-    for place in {**mine, **wanted}:
-        a, b = mine.get(place, []), wanted.get(place, [])
+    for place in {**mine, **truth}:
+        a, b = mine.get(place, []), truth.get(place, [])
         edits = _levenshtein(a, b)
         result[place] = edits if not normalize else edits / len(b) if b else math.inf
     return result

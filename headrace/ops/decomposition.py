@@ -357,7 +357,7 @@ def _(node, grad):
     parts, result = _labels(node.attrs["equation"], len(inputs))
     if any("..." in p or len(set(p)) != len(p) for p in parts):
         return raw_ops._Vjp(
-            inputs, [grad], op_type="Einsum", op_attrs=node.attrs, wanted=list(range(len(inputs))),
+            inputs, [grad], op_type="Einsum", op_attrs=node.attrs, trainable=list(range(len(inputs))),
             Tout=[grad.dtype.base_dtype] * len(inputs),
         )  # fmt: skip
     return [_einsum_gradient(i, inputs, parts, result, grad) for i in range(len(inputs))]
@@ -366,10 +366,10 @@ def _(node, grad):
 def _einsum_gradient(i, inputs, parts, result, grad):
     others = [j for j in range(len(inputs)) if j != i]
     present = set(result).union(*[parts[j] for j in others])
-    wanted = "".join(c for c in parts[i] if c in present)
-    equation = ",".join([result, *[parts[j] for j in others]]) + "->" + wanted
+    labels = "".join(c for c in parts[i] if c in present)
+    equation = ",".join([result, *[parts[j] for j in others]]) + "->" + labels
     gradient = raw_ops.Einsum([grad, *[conjugate(inputs[j]) for j in others]], equation=equation)
-    if wanted == parts[i]:
+    if labels == parts[i]:
         return gradient
     # Labels summed over in this input alone: the gradient is the same along them.
     for axis, label in enumerate(parts[i]):

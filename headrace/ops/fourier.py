@@ -82,15 +82,15 @@ def _real_gradient(node, grad):
 @real_grad.kernel
 def _(grad, shape, fft_length, Treal):  # noqa: N803
     """The inverse transform without the division.  It counts the frequencies in between twice, so they are halved first."""
-    length, wanted = fft_length[0], shape[-1]
+    length, length_needed = fft_length[0], shape[-1]
     if 0 in shape:
         return grad.new_zeros(shape, dtype=Treal)
     shares = _kept_shares if type(grad) is torch.Tensor else _shares  # a tracer's tensors are not kept
     signal = torch.fft.irfft(grad * shares(length, grad.dtype.to_real(), grad.device), length, norm="forward")
-    if wanted < length:
-        signal = signal[..., :wanted].contiguous()
-    elif wanted > length:
-        signal = torch.constant_pad_nd(signal, (0, wanted - length))
+    if length_needed < length:
+        signal = signal[..., :length_needed].contiguous()
+    elif length_needed > length:
+        signal = torch.constant_pad_nd(signal, (0, length_needed - length))
     return signal.to(Treal)
 
 

@@ -47,7 +47,7 @@ def _tf_name(dtype) -> str:
     return _TF_NAMES.get(name, name)
 
 
-def _result(value, wanted, position, token):
+def _result(value, expected, position, token):
     """What the function returned, as a run-time value.  It must have the dtype that was promised: nothing is cast."""
     array = np.asarray(value)
     if array.dtype.kind == "U":
@@ -62,12 +62,12 @@ def _result(value, wanted, position, token):
     else:
         result = from_numpy(np.array(array, order="C"))
         dtype = result.dtype
-        if wanted is torch.bfloat16 and dtype is torch.float32:
-            return result.to(wanted)
-    if dtype is not wanted:
+        if expected is torch.bfloat16 and dtype is torch.float32:
+            return result.to(expected)
+    if dtype is not expected:
         raise errors.InvalidArgumentError(
             None, None,
-            f"{position}-th value returned by {token} is {_tf_name(dtype)}, but expects {_tf_name(wanted)}",
+            f"{position}-th value returned by {token} is {_tf_name(dtype)}, but expects {_tf_name(expected)}",
         )  # fmt: skip
     return result
 
@@ -87,7 +87,7 @@ def _call(input, token, Tout, func):
         raise errors.InvalidArgumentError(
             None, None, f"{token} returns {len(values)} values, but expects to see {len(Tout)} values."
         )
-    return [_result(v, wanted, i, token) for i, (v, wanted) in enumerate(zip(values, Tout, strict=True))]
+    return [_result(v, dtype, i, token) for i, (v, dtype) in enumerate(zip(values, Tout, strict=True))]
 
 
 def _unknown_shapes(input, token, Tout, func):
@@ -116,18 +116,18 @@ eager_py_func.kernel(lambda input, token, Tout, is_async, func: _call(input, tok
 
 @eager_py_func.gradient
 def _(node, *grads):
-    wanted = [i for i, t in enumerate(node.inputs) if t.dtype.is_floating or t.dtype.is_complex]
-    if not wanted:
+    differentiable = [i for i, t in enumerate(node.inputs) if t.dtype.is_floating or t.dtype.is_complex]
+    if not differentiable:
         return [None] * len(node.inputs)
     flowing = [g for g, t in zip(grads, node.outputs, strict=True) if t.dtype.is_floating or t.dtype.is_complex]
-    backward = node.attrs["func"].backward(len(node.inputs), wanted, [t.dtype for t in node.outputs])
+    backward = node.attrs["func"].backward(len(node.inputs), differentiable, [t.dtype for t in node.outputs])
     input_grads = raw_ops.EagerPyFunc(
         [*node.inputs, *node.outputs, *flowing], token=f"{node.attrs['token']}_grad", func=backward,
-        Tout=[node.inputs[i].dtype.base_dtype for i in wanted],
+        Tout=[node.inputs[i].dtype.base_dtype for i in differentiable],
     )  # fmt: skip
-    for i, g in zip(wanted, input_grads, strict=True):
+    for i, g in zip(differentiable, input_grads, strict=True):
         g.set_shape(node.inputs[i].shape)
-    every = dict(zip(wanted, input_grads, strict=True))
+    every = dict(zip(differentiable, input_grads, strict=True))
     return [every.get(i) for i in range(len(node.inputs))]
 
 

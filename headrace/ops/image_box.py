@@ -218,7 +218,7 @@ def _select_soft(scores, overlaps, limit, threshold, least, sigma):
     heap = [(-s, i, 0) for i, s in enumerate(scores.tolist()) if s > least]
     heapq.heapify(heap)
     chosen: list[int] = []
-    kept: list[float] = []
+    selected_scores: list[float] = []
     rows: list[list[float]] = []  # the overlaps of the chosen
     while heap and len(chosen) < limit:
         negative, i, seen = heapq.heappop(heap)
@@ -229,11 +229,11 @@ def _select_soft(scores, overlaps, limit, threshold, least, sigma):
                 break
         if score == -negative:
             chosen.append(i)
-            kept.append(score)
+            selected_scores.append(score)
             rows.append(overlaps(i).tolist())
         elif score > least:
             heapq.heappush(heap, (-score, i, len(chosen)))
-    return np.array(chosen, np.int32), np.array(kept)
+    return np.array(chosen, np.int32), np.array(selected_scores)
 
 
 def _on_host(values):
@@ -323,9 +323,9 @@ def _(boxes, scores, limit, threshold, least, sigma, pad_to_max_output_size):
 
 @thin_soft.kernel
 def _(boxes, scores, limit, threshold, least, sigma, pad_to_max_output_size):
-    chosen, kept = _nms(boxes, scores, limit, threshold, least, sigma)
+    chosen, selected_scores = _nms(boxes, scores, limit, threshold, least, sigma)
     indices = from_numpy(_padded(chosen, limit, pad_to_max_output_size)).to(boxes.device)
-    values = from_numpy(_padded(kept.astype(np.float32), limit, pad_to_max_output_size)).to(scores)
+    values = from_numpy(_padded(selected_scores.astype(np.float32), limit, pad_to_max_output_size)).to(scores)
     return indices, values, torch.tensor(len(chosen), dtype=torch.int32, device=boxes.device)
 
 
@@ -430,8 +430,10 @@ def _(boxes, scores, per_class, total, threshold, least, pad_per_class, clip_box
         best = []
         for c in range(classes):
             own = places[b, :, min(c, places.shape[2] - 1)]
-            chosen, kept = _nms(own, points[b, :, c], per_class, threshold, least)
-            best += [(-score, c, own[i].numpy()) for i, score in zip(chosen.tolist(), kept.tolist(), strict=True)]
+            chosen, selected_scores = _nms(own, points[b, :, c], per_class, threshold, least)
+            best += [
+                (-score, c, own[i].numpy()) for i, score in zip(chosen.tolist(), selected_scores.tolist(), strict=True)
+            ]
         best.sort(key=lambda one: one[0])
         for n, (score, c, box) in enumerate(best[:size]):
             best_boxes[b, n] = np.clip(box, 0, 1) if clip_boxes else box

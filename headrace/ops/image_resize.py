@@ -220,7 +220,7 @@ def _four(inside, outside, align_corners, half_pixel_centers, device):
     rows = [base + step for step in (-1, 0, 1, 2)]
     bounded = [row.clamp(0, inside - 1) for row in rows]
     if half_pixel_centers:
-        weights = [torch.where(row == kept, w, 0) for row, kept, w in zip(rows, bounded, weights, strict=True)]
+        weights = [torch.where(row == nearest, w, 0) for row, nearest, w in zip(rows, bounded, weights, strict=True)]
         total = weights[0] + weights[1] + weights[2] + weights[3]
         weights = [w / total for w in weights]
     return [(whole(row, 0, inside - 1), weight) for row, weight in zip(bounded, weights, strict=True)]

@@ -173,8 +173,8 @@ def _(x, y, out_idx):
         present = (x[:, None] == y).any(1)
     else:
         present = torch.isin(x, y)
-    kept = torch.nonzero(~present).reshape(-1)
-    return x[kept], kept.to(out_idx)
+    absent = torch.nonzero(~present).reshape(-1)
+    return x[absent], absent.to(out_idx)
 
 
 move_as_signed(list_diff)
@@ -183,8 +183,8 @@ move_as_signed(list_diff)
 @list_diff.kernel(T=dtypes.string)
 def _(x, y, out_idx):
     excluded = set(y)
-    kept = [i for i, v in enumerate(x) if v not in excluded]
-    return x[np.array(kept, dtype=np.int64)], torch.tensor(kept, dtype=out_idx)
+    absent = [i for i, v in enumerate(x) if v not in excluded]
+    return x[np.array(absent, dtype=np.int64)], torch.tensor(absent, dtype=out_idx)
 
 
 # ---- DynamicPartition

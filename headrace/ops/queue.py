@@ -56,14 +56,14 @@ def _queue(class_name, make_store, options="", types="component_types: list(type
 _WORDS = {"component_types": "component types", "shapes": "component shapes"}
 
 
-def _same(key, there, wanted):
+def _same(key, there, requested):
     """Whether two queues of one name may differ so: only shapes with open sizes may."""
     if key == "kind":
-        raise errors.InvalidArgumentError(None, None, f"Expected {there}, found {wanted}V2: they share their name")
+        raise errors.InvalidArgumentError(None, None, f"Expected {there}, found {requested}V2: they share their name")
     return (
         key == _WORDS["shapes"]
-        and len(there) == len(wanted)
-        and all(a.is_compatible_with(b) for a, b in zip(there, wanted, strict=True))
+        and len(there) == len(requested)
+        and all(a.is_compatible_with(b) for a, b in zip(there, requested, strict=True))
     )
 
 

@@ -263,29 +263,29 @@ def _unsorted(name, types, reduce):
     def _(data, segment_ids, num_segments):
         if num_segments < 0:
             raise ValueError(f"Input num_segments == {num_segments} must not be negative.")
-        kept = segment_ids.clamp_min(0)  # negative ids are dropped
-        expect_inside("segment_ids", kept, num_segments, "{label}[{place}] = {value} is out of range [0, {size})")
+        segments = segment_ids.clamp_min(0)  # negative ids are dropped
+        expect_inside("segment_ids", segments, num_segments, "{label}[{place}] = {value} is out of range [0, {size})")
 
     return definition
 
 
 def _gathered(values, ids):
     """The value of each row's segment (of the first one for dropped rows), and which rows were kept."""
-    kept = raw_ops.GreaterEqual(ids, raw_ops.ZerosLike(ids))
+    valid = raw_ops.GreaterEqual(ids, raw_ops.ZerosLike(ids))
     rows = raw_ops.GatherV2(values, raw_ops.Maximum(ids, raw_ops.ZerosLike(ids)), 0)
-    return rows, kept
+    return rows, valid
 
 
-def _only(rows, kept, like):
-    """Zero where ``kept``, which has the ids' shape, says a row was dropped."""
-    ids_rank, rank = kept.shape.ndims, like.shape.ndims
+def _only(rows, valid, like):
+    """Zero where ``valid``, which has the ids' shape, says a row was dropped."""
+    ids_rank, rank = valid.shape.ndims, like.shape.ndims
     if ids_rank is None or rank is None:
-        extra = raw_ops.Fill([raw_ops.Sub(raw_ops.Rank(rows), raw_ops.Rank(kept))], 1)
-        kept = raw_ops.Reshape(kept, raw_ops.ConcatV2([raw_ops.Shape(kept), extra], 0))
+        extra = raw_ops.Fill([raw_ops.Sub(raw_ops.Rank(rows), raw_ops.Rank(valid))], 1)
+        valid = raw_ops.Reshape(valid, raw_ops.ConcatV2([raw_ops.Shape(valid), extra], 0))
     else:
         for _ in range(rank - ids_rank):
-            kept = raw_ops.ExpandDims(kept, -1)
-    return raw_ops.SelectV2(kept, rows, raw_ops.ZerosLike(rows))
+            valid = raw_ops.ExpandDims(valid, -1)
+    return raw_ops.SelectV2(valid, rows, raw_ops.ZerosLike(rows))
 
 
 total = _unsorted("UnsortedSegmentSum", SUMMABLE, _add)
@@ -293,16 +293,16 @@ total = _unsorted("UnsortedSegmentSum", SUMMABLE, _add)
 
 @total.gradient
 def _(node, grad):
-    rows, kept = _gathered(grad, node.inputs[1])
-    return [_only(rows, kept, node.inputs[0]), None, None]
+    rows, valid = _gathered(grad, node.inputs[1])
+    return [_only(rows, valid, node.inputs[0]), None, None]
 
 
 def _unsorted_shared(node, grad):
     data, ids, count = node.inputs
-    rows, kept = _gathered(node.outputs[0], ids)
+    rows, valid = _gathered(node.outputs[0], ids)
     equal = raw_ops.Equal(data, rows)
     hits = raw_ops.Cast(equal, DstT=data.dtype.base_dtype)
-    hits = _only(hits, kept, data)
+    hits = _only(hits, valid, data)
     share = raw_ops.DivNoNan(grad, raw_ops.UnsortedSegmentSum(hits, ids, count))
     return [raw_ops.Mul(hits, _gathered(share, ids)[0]), None, None]
 

@@ -54,8 +54,8 @@ def _(handle, dtype, *, state, device):
     if not isinstance(value, torch.Tensor):
         return value
     if value.dtype != dtype:
-        held, wanted = (FROM_TORCH[d].name for d in (value.dtype, dtype))
-        raise InvalidArgumentError(None, None, f"The tensor with handle '{name}' is {held}, not {wanted}")
+        stored, requested = (FROM_TORCH[d].name for d in (value.dtype, dtype))
+        raise InvalidArgumentError(None, None, f"The tensor with handle '{name}' is {stored}, not {requested}")
     return value.to(device)
 
 

@@ -85,12 +85,12 @@ def _reshape(tensor, shape):
 def _(tensor, shape):
     if not isinstance(shape, list) or min(shape, default=0) < -1 or shape.count(-1) > 1:
         return
-    total, wanted = math.prod(tensor.shape), math.prod(d for d in shape if d != -1)
+    total, asked_for = math.prod(tensor.shape), math.prod(d for d in shape if d != -1)
     beginning = f"Input to reshape is a tensor with {total} values, but the requested shape "
-    if -1 not in shape and wanted != total:
-        raise ValueError(f"{beginning}has {wanted}: got {shape} for a tensor of shape {list(tensor.shape)}")
-    if -1 in shape and wanted and total % wanted:
-        raise ValueError(f"{beginning}requires a multiple of {wanted}: got {shape}")
+    if -1 not in shape and asked_for != total:
+        raise ValueError(f"{beginning}has {asked_for}: got {shape} for a tensor of shape {list(tensor.shape)}")
+    if -1 in shape and asked_for and total % asked_for:
+        raise ValueError(f"{beginning}requires a multiple of {asked_for}: got {shape}")
     if -1 in shape and not math.prod(d for d in shape if d != -1):
         raise ValueError(
             "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are "

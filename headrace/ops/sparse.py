@@ -264,24 +264,24 @@ def _(node, indices_grad, values_grad, shape_grad):
     return [None, raw_ops.SparseSliceGrad(values_grad, indices, start, node.outputs[0]), None, None, None]
 
 
-def _matches(wanted, among):
-    """For each row of ``wanted``: where the equal row of ``among`` is, and whether there is one.  Rows do not repeat."""
-    both = torch.cat([wanted, among])
+def _matches(places, among):
+    """For each row of ``places``: where the equal row of ``among`` is, and whether there is one.  Rows do not repeat."""
+    both = torch.cat([places, among])
     sizes = both.amax(0) + 1
     key = both[:, 0] if both.shape[1] else both.new_zeros(both.shape[0])
     for axis in range(1, both.shape[1]):
         key = key * sizes[axis] + both[:, axis]
-    mine, theirs = key[: wanted.shape[0]], key[wanted.shape[0] :]
+    mine, theirs = key[: places.shape[0]], key[places.shape[0] :]
     ordered, order = theirs.sort()
     place = torch.searchsorted(ordered, mine).clamp(max=ordered.shape[0] - 1)
     return order.index_select(0, place), ordered.index_select(0, place) == mine
 
 
-def _back(grad, wanted, among):
+def _back(grad, places, among):
     """Each wanted entry's share of a gradient that belongs to the entries ``among``; zero where there is none."""
-    if not wanted.shape[0] or not among.shape[0]:
-        return grad.new_zeros(wanted.shape[0])
-    place, matched = _matches(wanted, among)
+    if not places.shape[0] or not among.shape[0]:
+        return grad.new_zeros(places.shape[0])
+    place, matched = _matches(places, among)
     return torch.where(matched, grad.index_select(0, place), torch.zeros((), dtype=grad.dtype, device=grad.device))
 
 

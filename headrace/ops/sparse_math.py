@@ -161,8 +161,8 @@ def _sum_on_host(a_indices, a_values, b_indices, b_values, shape, thresh):
     flat = host_positions(a_indices, shape), host_positions(b_indices, shape)
     if any(f is None or not is_rising(f) for f in flat):
         return None
-    kept, values = merged(np.concatenate(flat), np.concatenate((a_values, b_values)), thresh)
-    indices = np.concatenate((a_indices, b_indices)).take(kept, 0)
+    places, values = merged(np.concatenate(flat), np.concatenate((a_values, b_values)), thresh)
+    indices = np.concatenate((a_indices, b_indices)).take(places, 0)
     return torch.from_numpy(indices), torch.from_numpy(values)
 
 
@@ -175,8 +175,8 @@ def _(a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh, *, dev
             return *parts, host_vector(a_shape)
     indices, a, b, present = _aligned(a_indices, a_values, a_shape, b_indices, b_values, b_shape)
     total = a + b
-    kept = (total.abs() >= thresh) | (present == 1)  # a value that only one of them has stays, however small
-    return indices[kept], total[kept], torch.tensor(a_shape, dtype=torch.int64, device=device)
+    large = (total.abs() >= thresh) | (present == 1)  # a value that only one of them has stays, however small
+    return indices[large], total[large], torch.tensor(a_shape, dtype=torch.int64, device=device)
 
 
 @add.gradient
@@ -252,8 +252,8 @@ def _picked(indices, shape, dense):
             f"{list(dense.shape)}"
         )
     lead = len(shape) - dense.ndim
-    for own, wanted in zip(dense.shape, shape[lead:], strict=True):
-        if own not in (1, wanted):
+    for own, target in zip(dense.shape, shape[lead:], strict=True):
+        if own not in (1, target):
             raise ValueError(
                 f"SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: sparse {shape} vs. "
                 f"dense {list(dense.shape)}"
@@ -318,7 +318,7 @@ _REDUCED = (
 )
 
 
-def _kept(rank, axes):
+def _axes_left(rank, axes):
     """The axes that stay."""
     listed = axes if isinstance(axes, list) else [axes]
     for axis in listed:
@@ -330,8 +330,8 @@ def _kept(rank, axes):
     return [a for a in range(rank) if a not in gone]
 
 
-def _reduced_shape(shape, kept, keep_dims):
-    return [s if a in kept else 1 for a, s in enumerate(shape)] if keep_dims else [shape[a] for a in kept]
+def _reduced_shape(shape, axes, keep_dims):
+    return [s if a in axes else 1 for a, s in enumerate(shape)] if keep_dims else [shape[a] for a in axes]
 
 
 def _sum(values, place, count):
@@ -360,36 +360,36 @@ def _reduction(name, types, reduce):
         rank = static_rank(entries(indices, values)[1], shape)
         if rank is None or axes is None or (isinstance(axes, list) and None in axes):
             return None
-        return _reduced_shape(shape or [None] * rank, _kept(rank, axes), keep_dims)
+        return _reduced_shape(shape or [None] * rank, _axes_left(rank, axes), keep_dims)
 
     @dense.kernel
     def _(indices, values, shape, axes, keep_dims):
         check_parts(indices, values, shape)
-        kept = _kept(len(shape), axes)
-        sizes = [shape[a] for a in kept]
-        place = positions(indices[:, kept], sizes)
-        return reduce(values, place, math.prod(sizes)).reshape(_reduced_shape(shape, kept, keep_dims))
+        axes_left = _axes_left(len(shape), axes)
+        sizes = [shape[a] for a in axes_left]
+        place = positions(indices[:, axes_left], sizes)
+        return reduce(values, place, math.prod(sizes)).reshape(_reduced_shape(shape, axes_left, keep_dims))
 
     @sparse.shape
     def _(indices, values, shape, axes, keep_dims):
         rank = static_rank(entries(indices, values)[1], shape)
         if rank is not None and not keep_dims:
-            rank = None if axes is None or (isinstance(axes, list) and None in axes) else len(_kept(rank, axes))
+            rank = None if axes is None or (isinstance(axes, list) and None in axes) else len(_axes_left(rank, axes))
         return [(None, rank), (None,), (rank,)]
 
     @sparse.kernel
     def _(indices, values, shape, axes, keep_dims, *, device):
         check_parts(indices, values, shape)
-        kept = _kept(len(shape), axes)
-        order, group, first = groups(keys(indices[:, kept], [shape[a] for a in kept]))
+        axes_left = _axes_left(len(shape), axes)
+        order, group, first = groups(keys(indices[:, axes_left], [shape[a] for a in axes_left]))
         total = reduce(values.index_select(0, order), group, first.shape[0])
         left = indices.index_select(0, first)
         if keep_dims:
-            gone = [a for a in range(len(shape)) if a not in kept]
+            gone = [a for a in range(len(shape)) if a not in axes_left]
             left[:, gone] = 0
         else:
-            left = left[:, kept]
-        sizes = _reduced_shape(shape, kept, keep_dims)
+            left = left[:, axes_left]
+        sizes = _reduced_shape(shape, axes_left, keep_dims)
         return left, total, torch.tensor(sizes, dtype=torch.int64, device=device)
 
     return dense
@@ -411,7 +411,7 @@ reduced_shape = op("_SparseReducedShape(shape: host int64[1], axes: host int32) 
 reduced_shape.not_differentiable()
 reduced_shape.shape(lambda shape, axes: (None if shape is None else len(shape),))
 reduced_shape.kernel(
-    lambda shape, axes: torch.tensor(_reduced_shape(shape, _kept(len(shape), axes), True), dtype=torch.int64)
+    lambda shape, axes: torch.tensor(_reduced_shape(shape, _axes_left(len(shape), axes), True), dtype=torch.int64)
 )
 
 # ---- softmax over the entries of each row

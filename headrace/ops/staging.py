@@ -186,7 +186,7 @@ def _map_get(name, state, method, work):
 
     @get.begin
     def _(key, indices, dtypes, capacity, memory_limit, container, shared_name, *, done, state, device):
-        _check_wanted(state, indices, dtypes)
+        _check_indices(state, indices, dtypes)
         return method(state, key, indices, _then(done, partial(work, device=device)))
 
 
@@ -198,7 +198,7 @@ def _map_get_any(name, state):
 
     @get.begin
     def _(indices, dtypes, capacity, memory_limit, container, shared_name, *, done, state, device):
-        _check_wanted(state, indices, dtypes)
+        _check_indices(state, indices, dtypes)
 
         def with_key(item):
             key, values = item
@@ -207,7 +207,7 @@ def _map_get_any(name, state):
         return state.get(None, indices, _then(done, with_key))
 
 
-def _check_wanted(area, indices, dtypes):
+def _check_indices(area, indices, dtypes):
     if len(indices) != len(dtypes):
         raise InvalidArgumentError(None, None, f"{len(indices)} indices are given for values of {len(dtypes)} types")
     for index, dtype in zip(indices, dtypes, strict=True):

@@ -56,8 +56,10 @@ def _(node, grad):
 
 @pop.gradient
 def _(node, *grads):
-    kept = [g for g, t in zip(grads[1:], node.outputs[1:], strict=True) if _differentiable(t.dtype.base_dtype)]
-    return [raw_ops._PushStash(grads[0], kept)]
+    differentiable = [
+        g for g, t in zip(grads[1:], node.outputs[1:], strict=True) if _differentiable(t.dtype.base_dtype)
+    ]
+    return [raw_ops._PushStash(grads[0], differentiable)]
 
 
 class Swapped:

@@ -161,8 +161,8 @@ def _(inputs, reduction_indices, keep_dims, separator):
             [glue.join(row) for row in rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])], rows.shape[:-1]
         )
         result = np.expand_dims(joined, axis)
-    kept = [s for a, s in enumerate(result.shape) if keep_dims or a not in axes]
-    return result.reshape(kept).copy()
+    sizes = [s for a, s in enumerate(result.shape) if keep_dims or a not in axes]
+    return result.reshape(sizes).copy()
 
 
 segment_join = op(

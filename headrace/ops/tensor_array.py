@@ -90,8 +90,8 @@ def _check_index(index):
 
 def _check_dtype(spec, value):
     """Refuses to write a value of another type than the array's."""
-    wanted = spec.dtype if isinstance(spec.dtype, torch.dtype) else value.dtype if value.dtype == object else object
-    if value.dtype != wanted:
+    expected = spec.dtype if isinstance(spec.dtype, torch.dtype) else value.dtype if value.dtype == object else object
+    if value.dtype != expected:
         raise ValueError(
             f"TensorArray dtype is {_type_name(spec.dtype)} but Op is trying to write dtype {_type_name(value.dtype)}."
         )

@@ -42,12 +42,12 @@ def _partial(dims: Any) -> TensorShape:
 
 
 def _merged(list_: ShapedList, dims: Any) -> TensorShape:
-    wanted = _partial(dims)
-    if not list_.element_shape.is_compatible_with(wanted):
+    expected = _partial(dims)
+    if not list_.element_shape.is_compatible_with(expected):
         raise ValueError(
-            f"Tried to read elements of shape {wanted} from a tensor list of elements of shape {list_.element_shape}"
+            f"Tried to read elements of shape {expected} from a tensor list of elements of shape {list_.element_shape}"
         )
-    return list_.element_shape.merge_with(wanted)
+    return list_.element_shape.merge_with(expected)
 
 
 def _zeros(shape: TensorShape, dtype: Any, device: Any) -> Any:

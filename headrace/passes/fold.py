@@ -27,17 +27,17 @@ def fold(graph: StepGraph, evaluate: Evaluate, largest: int = LARGEST) -> StepGr
     const = REGISTRY.get("Const")
     replaced: dict[Value, Value] = {}
     gone: dict[Node, Node] = {}
-    kept: list[Node] = []
+    nodes: list[Node] = []
     for node in graph.nodes:
         if replaced and any(v in replaced for v in node.inputs):
             node.inputs = [replaced.get(v, v) for v in node.inputs]
-        kept.append(node)
+        nodes.append(node)
         if not _foldable(node):
             continue
         arrays = evaluate(node.op_def, [v.op.attrs["value"] for v in node.inputs], node.attrs)
         if arrays is None or sum(getattr(a, "nbytes", 0) for a in arrays) > largest:
             continue
-        kept.pop()
+        nodes.pop()
         for i, (value, array) in enumerate(zip(node.outputs, arrays, strict=True)):
             dtype = value.dtype.base_dtype
             name = node.name if i == 0 else f"{node.name}/output_{i}"
@@ -48,11 +48,11 @@ def fold(graph: StepGraph, evaluate: Evaluate, largest: int = LARGEST) -> StepGr
             )
             folded.colocation = node.colocation
             folded.add_outputs([(dtype, value.shape)])
-            kept.append(folded)
+            nodes.append(folded)
             replaced[value] = folded.outputs[0]
             gone.setdefault(node, folded)
     if gone:
-        graph.nodes = kept
+        graph.nodes = nodes
         graph.replace(replaced, gone)
         graph.sweep()
     return graph
@@ -73,5 +73,5 @@ def _foldable(node: Node) -> bool:
 def _is_plain(value: Value) -> bool:
     """Whether the node is a constant whose array has the dtype of its output (not so for bfloat16)."""
     dtype = value.dtype.base_dtype
-    held = getattr(value.op.attrs["value"], "dtype", None)
-    return held == np.dtype(object) or as_dtype(held) == dtype
+    stored_dtype = getattr(value.op.attrs["value"], "dtype", None)
+    return stored_dtype == np.dtype(object) or as_dtype(stored_dtype) == dtype

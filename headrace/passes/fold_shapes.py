@@ -19,7 +19,7 @@ def fold_shapes(graph: StepGraph) -> StepGraph:
     effects = graph.after_effects()
     replaced: dict[Value, Value] = {}
     gone: dict[Node, Node] = {}
-    kept: list[Node] = []
+    nodes: list[Node] = []
     for node in graph.nodes:
         if replaced:
             node.inputs = [replaced.get(v, v) for v in node.inputs]
@@ -27,7 +27,7 @@ def fold_shapes(graph: StepGraph) -> StepGraph:
         if node.op_def.traits.host_output and not node.op_def.traits.constant:
             value = _static(node)
         if value is None or len(node.outputs) != 1:
-            kept.append(node)
+            nodes.append(node)
             continue
         dtype = node.outputs[0].dtype.base_dtype
         # The constant still waits for the effects the node waited for, so that they run, and run first.
@@ -36,11 +36,11 @@ def fold_shapes(graph: StepGraph) -> StepGraph:
                     controls, node.device, node.source)  # fmt: skip
         folded.colocation = node.colocation
         folded.add_outputs([(dtype, node.outputs[0].shape)])
-        kept.append(folded)
+        nodes.append(folded)
         replaced[node.outputs[0]] = folded.outputs[0]
         gone[node] = folded
     if gone:
-        graph.nodes = kept
+        graph.nodes = nodes
         graph.replace(replaced, gone)
         graph.sweep()
     return graph

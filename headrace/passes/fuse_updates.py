@@ -67,10 +67,10 @@ def fuse_updates(graph: StepGraph) -> StepGraph:
 
 
 def _fits(node: Node) -> bool:
-    wanted = _RULES.get(node.type)
-    if wanted is None or node.attrs["T"] not in _TYPES or "device:CPU" not in node.device:
+    rule = _RULES.get(node.type)
+    if rule is None or node.attrs["T"] not in _TYPES or "device:CPU" not in node.device:
         return False
-    return all(node.attrs[k] == v for k, v in wanted.items())
+    return all(node.attrs[k] == v for k, v in rule.items())
 
 
 def _is_small(node: Node) -> bool:

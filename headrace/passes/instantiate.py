@@ -88,14 +88,14 @@ def _cut(node: Node, used: set[Value], whole: bool, build: Build, recursion: Rec
     """``whole``: a node waits for this one, and so for all its inputs: effects before those that are not used still run."""
     node.attrs = dict(node.attrs)
     results = _first_result(node)
-    wanted = [i for i, v in enumerate(node.outputs[results:]) if v in used or (whole and i < node.attrs["visible"])]
+    indices = [i for i, v in enumerate(node.outputs[results:]) if v in used or (whole and i < node.attrs["visible"])]
     inputs = node.inputs
     if "f" in node.attrs:
-        _instantiate_call(node, set(wanted), build, recursion)
+        _instantiate_call(node, set(indices), build, recursion)
     elif "then_branch" in node.attrs:
-        _cut_if(node, wanted, build, effects)
+        _cut_if(node, indices, build, effects)
     else:
-        _cut_loop(node, wanted, build, effects)
+        _cut_loop(node, indices, build, effects)
     if whole:
         _wait_for_effects(node, inputs, effects)
 
@@ -110,14 +110,14 @@ def _first_result(node: Node) -> int:
     return 1 if "cond" in node.attrs else 0
 
 
-def _cut_if(node: Node, wanted: list[int], build: Build, effects: set[Node]) -> None:
+def _cut_if(node: Node, indices: list[int], build: Build, effects: set[Node]) -> None:
     attrs = node.attrs
     branches = [attrs["then_branch"], attrs["else_branch"]]
     constants = constants_among(node.inputs[1:], 0)
     late = _late_inputs(node.inputs[1:], effects)
-    bodies = [build(b.inputs, [b.outputs[i] for i in wanted], constants=constants, late=late) for b in branches]
+    bodies = [build(b.inputs, [b.outputs[i] for i in indices], constants=constants, late=late) for b in branches]
     keep = _needed(bodies)
-    node.outputs = _renumbered([node.outputs[i] for i in wanted])
+    node.outputs = _renumbered([node.outputs[i] for i in indices])
     _keep_inputs(node, bodies, keep, 1, 0)
     attrs["then_branch"], attrs["else_branch"] = bodies
     attrs["Tout"] = tuple(v.dtype for v in node.outputs)
@@ -125,7 +125,7 @@ def _cut_if(node: Node, wanted: list[int], build: Build, effects: set[Node]) -> 
     mark_numbers_of(node)
 
 
-def _cut_loop(node: Node, wanted: list[int], build: Build, effects: set[Node]) -> None:
+def _cut_loop(node: Node, indices: list[int], build: Build, effects: set[Node]) -> None:
     attrs = node.attrs
     body: FuncGraph = attrs["body"]
     count = len(body.args)
@@ -133,7 +133,7 @@ def _cut_loop(node: Node, wanted: list[int], build: Build, effects: set[Node]) -
     constants = constants_among(node.inputs[first_in:], count)
     late = _late_in_loop(body, _late_inputs(node.inputs[first_in:], effects))
     bodies: list[StepGraph] = []
-    live = set(wanted)
+    live = set(indices)
     if "cond" in attrs:
         cond = build(attrs["cond"].inputs, attrs["cond"].outputs, constants=constants, late=late)
         bodies.append(cond)
@@ -205,20 +205,20 @@ def mark_numbers(loop: Node) -> None:
     attrs["host_outputs"] = set(range(first_out)) | {first_out + i for i, h in enumerate(numbers) if h}
 
 
-def _instantiate_call(node: Node, wanted: set[int], build: Build, recursion: Recursion) -> None:
+def _instantiate_call(node: Node, indices: set[int], build: Build, recursion: Recursion) -> None:
     """A recursive call: all inputs stay; the outputs are those that the function's body gives."""
     f: FuncGraph = node.attrs["f"]
     if f in recursion.under_way:
-        recursion.under_way[f] |= wanted
-        kept = sorted(recursion.under_way[f])
+        recursion.under_way[f] |= indices
+        outputs = sorted(recursion.under_way[f])
         body = recursion.bodies[f]
     else:
-        body, kept = _instantiate_function(f, wanted, build, recursion)
-    values = [node.outputs[i] if i < len(node.outputs) else None for i in kept]
+        body, outputs = _instantiate_function(f, indices, build, recursion)
+    values = [node.outputs[i] if i < len(node.outputs) else None for i in outputs]
     node.outputs = _renumbered(
         [
             Value(node, 0, f.outputs[i].dtype, f.outputs[i]._shape) if v is None else v
-            for i, v in zip(kept, values, strict=True)
+            for i, v in zip(outputs, values, strict=True)
         ]
     )
     attrs = node.attrs
@@ -226,32 +226,32 @@ def _instantiate_call(node: Node, wanted: set[int], build: Build, recursion: Rec
     attrs["Tout"] = tuple(v.dtype for v in node.outputs)
     attrs["output_shapes"] = tuple(v.shape for v in node.outputs)
     attrs["host_inputs"] = {i for i, t in enumerate(f.inputs) if on_host(t.dtype, t._shape)}
-    attrs["host_outputs"] = {k for k, i in enumerate(kept) if on_host(f.outputs[i].dtype, f.outputs[i]._shape)}
+    attrs["host_outputs"] = {k for k, i in enumerate(outputs) if on_host(f.outputs[i].dtype, f.outputs[i]._shape)}
 
 
 def _instantiate_function(
-    f: FuncGraph, wanted: set[int], build: Build, recursion: Recursion
+    f: FuncGraph, indices: set[int], build: Build, recursion: Recursion
 ) -> tuple[StepGraph, list[int]]:
     """The body of a recursive function for the results that are wanted here or by the calls inside it."""
-    done = recursion.done.get((f, tuple(sorted(wanted))))
+    done = recursion.done.get((f, tuple(sorted(indices))))
     if done is not None:
         return done, list(done.results or ())
-    recursion.under_way[f] = set(wanted)
+    recursion.under_way[f] = set(indices)
     before = dict(recursion.done)
     while True:
-        kept = sorted(recursion.under_way[f])
+        outputs = sorted(recursion.under_way[f])
         body = recursion.bodies[f] = StepGraph([], [], [], [])
-        built = build(f.inputs, [f.outputs[i] for i in kept], f.control_outputs)
-        if sorted(recursion.under_way[f]) == kept:
+        built = build(f.inputs, [f.outputs[i] for i in outputs], f.control_outputs)
+        if sorted(recursion.under_way[f]) == outputs:
             break
         recursion.done = dict(before)  # what was instantiated meanwhile calls a body that is not wanted any more
     body.nodes, body.feeds, body.fetches, body.targets = built.nodes, built.feeds, built.fetches, built.targets
     body.host_feeds = [on_host(t.dtype, t._shape) for t in f.inputs]
-    body.host_fetches = [on_host(f.outputs[i].dtype, f.outputs[i]._shape) for i in kept]
-    body.results = tuple(kept)
+    body.host_fetches = [on_host(f.outputs[i].dtype, f.outputs[i]._shape) for i in outputs]
+    body.results = tuple(outputs)
     del recursion.under_way[f], recursion.bodies[f]
-    recursion.done[f, tuple(sorted(wanted))] = recursion.done[f, tuple(kept)] = body
-    return body, kept
+    recursion.done[f, tuple(sorted(indices))] = recursion.done[f, tuple(outputs)] = body
+    return body, outputs
 
 
 def on_host(dtype: DType, shape: TensorShape) -> bool:

@@ -179,8 +179,8 @@ class _Followers:
                 )
             self._place_constants(graph, placer)
 
-    def _waiting(self, graph: StepGraph, wanted: Callable[[Node], object]) -> list[Node]:
-        return [n for n in graph.nodes if n in self.all and not n.device and wanted(n)]
+    def _waiting(self, graph: StepGraph, preference: Callable[[Node], object]) -> list[Node]:
+        return [n for n in graph.nodes if n in self.all and not n.device and preference(n)]
 
     def _place_holder(self, node: Node, placer: _Placer) -> None:
         work = {n.device for body in held_bodies(node) for n in body.nodes if n.device and _is_work(n)}

@@ -191,14 +191,14 @@ def _stack_gradient(loop: Loop, j: int) -> bool:
     columns = (kernel.shape.tuple or (None, None))[1]
     dims = loop.constant(product, [int(shape[0]), int(shape[1]), columns])
     base = factor.dtype.base_dtype
-    kept = outer[0]
+    gradient = outer[0]
     stacked = loop.after(
-        product, "_ArrayStacked", [result, kept.inputs[1], dims],
+        product, "_ArrayStacked", [result, gradient.inputs[1], dims],
         [(base, TensorShape([int(shape[0]), int(shape[1]), columns]))], dtype=base,
     )  # fmt: skip
     rows = _rows_of(loop, product, kernel, start, count)
     whole = loop.after(product, "BatchMatMulV2", [stacked, rows], T=base, adj_x=False, adj_y=True)
-    loop.replace_result(kept.outputs[0], whole)
+    loop.replace_result(gradient.outputs[0], whole)
     return True
 
 

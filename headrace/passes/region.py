@@ -116,9 +116,9 @@ def move_waits(graph: StepGraph) -> StepGraph:
     for node in graph.nodes:
         for p in node.predecessors():
             users.setdefault(p, []).append(node)
-    kept = {v.op for v in graph.fetches} | set(graph.targets)
+    roots = {v.op for v in graph.fetches} | set(graph.targets)
     for node in graph.nodes:
-        if node.op_def.traits.constant and node.control_inputs and node not in kept:
+        if node.op_def.traits.constant and node.control_inputs and node not in roots:
             for user in users.get(node, ()):
                 user.control_inputs = list(dict.fromkeys([*user.control_inputs, *node.control_inputs]))
             node.control_inputs = []

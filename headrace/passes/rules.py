@@ -187,13 +187,13 @@ def _own_shape(node: Node, facts: Facts) -> Answer:
     x, shape = node.inputs
     if shape.op in SHAPE and shape.op.inputs[0] is x:
         return x
-    mine, wanted = x.shape.tuple, numbers(shape)
-    if mine is None or wanted is None or len(mine) != len(wanted):
+    mine, target = x.shape.tuple, numbers(shape)
+    if mine is None or target is None or len(mine) != len(target):
         return None
-    open_ = [i for i, n in enumerate(wanted) if n == -1]
-    if any(m != w for i, (m, w) in enumerate(zip(mine, wanted, strict=True)) if i not in open_):
+    open_ = [i for i, n in enumerate(target) if n == -1]
+    if any(m != w for i, (m, w) in enumerate(zip(mine, target, strict=True)) if i not in open_):
         return None
-    return x if len(open_) <= 1 and (not open_ or 0 not in wanted) else None
+    return x if len(open_) <= 1 and (not open_ or 0 not in target) else None
 
 
 @rule("Reshape")

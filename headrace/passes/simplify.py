@@ -32,31 +32,31 @@ def simplify(graph: StepGraph, rounding: bool = True) -> StepGraph:
     guard = _Guard(graph)
     values: dict[Value, Value] = {}
     nodes: dict[Node, Node] = {}
-    kept: list[Node] = []
+    rewritten: list[Node] = []
     for node in graph.nodes:
         if values and any(v in values for v in node.inputs):
             node.inputs = [values.get(v, v) for v in node.inputs]
-        replacement = _apply(node, facts, guard, rounding, kept)
-        kept.append(node)
+        replacement = _apply(node, facts, guard, rounding, rewritten)
+        rewritten.append(node)
         if replacement is not None:
             values[node.outputs[0]] = replacement
             if not replacement.op.op_def.traits.feed:
                 replacement.shape = replacement.shape.merge_with(node.outputs[0].shape)
             nodes[node] = replacement.op
-    graph.nodes = kept
+    graph.nodes = rewritten
     graph.replace(values, nodes)
     graph.sweep()
     return graph
 
 
-def _apply(node: Node, facts: Facts, guard: _Guard, rounding: bool, kept: list[Node]) -> Value | None:
+def _apply(node: Node, facts: Facts, guard: _Guard, rounding: bool, nodes: list[Node]) -> Value | None:
     """Changes the node as often as a rule fits; returns the value that replaces its output, if a rule gives one."""
     for _ in range(_MOST):
         for rule in _BY_TYPE.get(node.type, ()):
             answer = None if rule.rounds and not rounding else rule.call(node, facts)
             if isinstance(answer, Change):
                 if guard.allows_change(node, answer):
-                    kept += answer.new
+                    nodes += answer.new
                     node.op_def, node.inputs, node.attrs = REGISTRY.get(answer.type), list(answer.inputs), answer.attrs
                     break
             elif answer is not None and guard.allows_value(node, answer):

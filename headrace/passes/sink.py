@@ -85,10 +85,10 @@ class _Writes:
 
     def come_after(self, read: Node, users: Sequence[Node]) -> bool:
         """Whether all writes of the variable wait for these users of what was read."""
-        wanted = 0
+        unmet = 0
         for user in users:
-            wanted |= self._bit.get(user, 0)
-        return all(self._before[write] & wanted == wanted for write in self._of.get(root(read.inputs[0]), ()))
+            unmet |= self._bit.get(user, 0)
+        return all(self._before[write] & unmet == unmet for write in self._of.get(root(read.inputs[0]), ()))
 
 
 def union(groups: Sequence[Group]) -> Group:

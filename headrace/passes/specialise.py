@@ -45,8 +45,8 @@ def telling(seen: Sequence[Sequence[Sequence[int]]]) -> Sequence[Sequence[int]]:
     open_sizes = varying(seen)
 
     def worth(shapes: Sequence[Sequence[int]]) -> tuple[bool, int, int]:
-        sizes = [n for dims, kept in zip(shapes, open_sizes, strict=True)
-                 for n, k in zip(dims, kept, strict=True) if k is None]  # fmt: skip
+        sizes = [n for dims, opened in zip(shapes, open_sizes, strict=True)
+                 for n, k in zip(dims, opened, strict=True) if k is None]  # fmt: skip
         return min(sizes, default=2) > 1, len(set(sizes)), sum(sizes)
 
     return max(seen, key=worth)
@@ -113,13 +113,13 @@ def _infer_loop(node: Node) -> None:
             _infer_reads(one, feed, outer)
         for feed, outer in zip(one.feeds[:count], node.inputs[first:], strict=False):
             _infer_pops(one, feed, outer)
-    kept = _kept_shapes(body, [v.shape for v in node.inputs[first : first + count]])
+    shapes = _kept_shapes(body, [v.shape for v in node.inputs[first : first + count]])
     if "cond" in attrs:
-        for feed, shape in zip(attrs["cond"].feeds[:count], kept, strict=True):
+        for feed, shape in zip(attrs["cond"].feeds[:count], shapes, strict=True):
             feed.shape = feed.shape.merge_with(shape)
         infer_again(attrs["cond"])
     attrs["output_shapes"] = tuple(
-        declared.merge_with(shape) for declared, shape in zip(attrs["output_shapes"], kept, strict=True)
+        declared.merge_with(shape) for declared, shape in zip(attrs["output_shapes"], shapes, strict=True)
     )
 
 

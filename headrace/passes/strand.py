@@ -55,16 +55,16 @@ class Strand:
 
 def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool]) -> list[Strand]:
     """``nodes`` in topological order -> strands in a valid order, with what flows between them."""
-    wanted = {v.op for v in fetches}
+    fetched = {v.op for v in fetches}
     waiting = {n for n in nodes if is_async(n)}
     free = {n for n in nodes if _is_free(n) and n not in waiting}
-    reads = _own_reads(nodes, wanted)
+    reads = _own_reads(nodes, fetched)
     through: dict[Node, Group] = {}  # what those after a node wait for
     groups: dict[object, list[Node]] = {}
     for node in nodes:
         waits_for = union([through[p] for p in node.predecessors()])
         through[node] = waits_for | {node} if node in waiting else waits_for
-        if node not in free or (node in wanted and not node.op_def.traits.feed):
+        if node not in free or (node in fetched and not node.op_def.traits.feed):
             groups.setdefault(reads.get(node) or (node if node in waiting else waits_for), []).append(node)
     strands = [Strand(i, members, members[-1] in waiting) for i, members in enumerate(groups.values())]
     owner = {n: s for s in strands for n in s.nodes}
@@ -86,7 +86,7 @@ def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool
     return strands
 
 
-def _own_reads(nodes: list[Node], wanted: set[Node]) -> dict[Node, Node]:
+def _own_reads(nodes: list[Node], fetched: set[Node]) -> dict[Node, Node]:
     """The reads of buffers that nothing but one blocking node depends on, with that node."""
     if not any(node.op_def.traits.blocking for node in nodes):
         return {}
@@ -96,7 +96,7 @@ def _own_reads(nodes: list[Node], wanted: set[Node]) -> dict[Node, Node]:
             dependants.setdefault(before, set()).add(node)
     own = {}
     for node, after in dependants.items():
-        if node.op_def.traits.reads_buffer and len(after) == 1 and node not in wanted:
+        if node.op_def.traits.reads_buffer and len(after) == 1 and node not in fetched:
             (user,) = after
             if user.op_def.traits.blocking:
                 own[node] = user

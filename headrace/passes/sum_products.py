@@ -31,8 +31,8 @@ def sum_products(graph: StepGraph) -> StepGraph:
     if not sums:
         return graph
     users = graph.users()
-    wanted = set(graph.fetches)
-    kept = set(graph.targets)
+    fetched = set(graph.fetches)
+    targets = set(graph.targets)
     new_nodes: list[Node] = []
     values: dict[Value, Value] = {}
     nodes: dict[Node, Node] = {}
@@ -40,7 +40,7 @@ def sum_products(graph: StepGraph) -> StepGraph:
     rest = []
     for node in sums:
         terms = [v.op for v in node.inputs]
-        if not all(_single_use(t, node, users, wanted, kept) for t in terms):
+        if not all(_single_use(t, node, users, fetched, targets) for t in terms):
             continue
         if not all(t in PRODUCT for t in terms) or not _alike(terms, node.device):
             rest.append(node)

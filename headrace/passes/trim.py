@@ -27,9 +27,9 @@ def trim(graph: StepGraph) -> StepGraph:
     dropped = False
     for node in graph.nodes:
         if node.control_inputs and node not in before_waits:  # other steps may change what is to be read before a wait
-            kept = [c for c in node.control_inputs if c in effects or _reads(c)]
-            dropped = dropped or len(kept) < len(node.control_inputs)
-            node.control_inputs = kept
+            controls = [c for c in node.control_inputs if c in effects or _reads(c)]
+            dropped = dropped or len(controls) < len(node.control_inputs)
+            node.control_inputs = controls
         if node.inputs and values:
             node.inputs = [values.get(v, v) for v in node.inputs]
         passes_on = node.op_def.traits.identity and not node.control_inputs and len(node.outputs) == 1

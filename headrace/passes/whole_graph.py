@@ -46,14 +46,14 @@ class WholeGraph:
     """Thread-safe."""
 
     def __init__(
-        self, graph: Graph, chooser: Chooser, pruned: bool = False, kept: dict[Operation, str] | None = None
+        self, graph: Graph, chooser: Chooser, pruned: bool = False, lasting: dict[Operation, str] | None = None
     ) -> None:
-        """With ``pruned`` only steps are looked at.  ``kept``: where makers of state are, for good, if others know it too."""
+        """With ``pruned`` only steps are looked at.  ``lasting``: where makers of state are, for good, if others know it too."""
         self._graph = graph
         self.chooser = chooser
         self._pruned = pruned
         self._lock = threading.Lock()
-        self._kept = {} if kept is None else kept
+        self._lasting = {} if lasting is None else lasting
         self._known: dict[str, bool] = {}  # devices that are asked for: whether there is one
         self._within: dict[
             FuncGraph, list[tuple[int, Operation]]
@@ -98,15 +98,15 @@ class WholeGraph:
     def home(self, op: Operation) -> Home | None:
         """Where a node of the client's graph is; None if its steps decide that."""
         if op not in self._entered:
-            kept = self._kept.get(op) if op.op_def.traits.handle else None
-            return None if kept is None else Home(kept, False, None)
+            place = self._lasting.get(op) if op.op_def.traits.handle else None
+            return None if place is None else Home(place, False, None)
         with self._lock:
             return self._own.get(op) or self._homes.get(self._find(op.graph.prefix + op.name))
 
     def keep(self, op: Operation, device: str) -> None:
         """Notes where a step has put what makes state."""
         with self._lock:
-            self._kept.setdefault(op, device)
+            self._lasting.setdefault(op, device)
 
     # ---- groups
 
@@ -208,8 +208,8 @@ class WholeGraph:
                 self._decide_group(key, members)
 
     def _decide_group(self, root: _Key, members: Sequence[Ask]) -> None:
-        asks = [Ask(a.node, self._kept.get(a.node, a.device), a.rank) for a in members]
-        if self.chooser.soft and not self._kept.keys().isdisjoint(a.node for a in asks):
+        asks = [Ask(a.node, self._lasting.get(a.node, a.device), a.rank) for a in members]
+        if self.chooser.soft and not self._lasting.keys().isdisjoint(a.node for a in asks):
             asks = [a if a.rank == MAKER else a._replace(device="") for a in asks]  # they go where the state is
         makers = [a for a in asks if a.rank == MAKER]
         if self.chooser.soft and len({a.device for a in makers if a.device}) > 1:
@@ -218,7 +218,7 @@ class WholeGraph:
                 self._own.update((ask.node, home) for ask in part)
         self._homes[root] = home = _home(self.chooser.choose(asks), members)
         for ask in makers:
-            self._kept.setdefault(ask.node, self._own.get(ask.node, home).device)
+            self._lasting.setdefault(ask.node, self._own.get(ask.node, home).device)
 
 
 def _home(choice: Choice, asks: Sequence[Ask]) -> Home:

@@ -33,7 +33,7 @@ def build(typer: Any) -> Any:
 
     def explain(program, step=None, fetch=None, passes=None, as_json=False):
         names = False if passes is None else explaining.pass_names(passes)
-        raise typer.Exit(explaining.explain_program(program, explaining.Wanted(step, fetch, names, as_json)))
+        raise typer.Exit(explaining.explain_program(program, explaining.Choice(step, fetch, names, as_json)))
 
     explain.__annotations__ = {"program": program, "step": step, "fetch": fetch, "passes": passes, "as_json": as_json}
     explain.__doc__ = "Run a program up to a step, by default the one of its loop, and say how that step would run."

@@ -27,7 +27,7 @@ NO_REPEAT = "no request was run twice; --step N explains request N"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Choice:
     """Which request to explain, and how.  Without ``step`` and ``fetch``: the first that is run twice."""
 
     step: int | None = None
@@ -40,7 +40,7 @@ class Wanted:
 class Watch:
     """The requests of a program, in the order of their first runs."""
 
-    wanted: Wanted
+    choice: Choice
     out: TextIO
     requests: dict[Any, str] = field(default_factory=dict)
     done: bool = False
@@ -54,21 +54,21 @@ class Watch:
         request = (session.graph, *names, None, *(str(getattr(key, "name", key)) for key in feed_dict or ()))
         again = request in self.requests
         self.requests.setdefault(request, f"{_some(names)} (run at {user_source(3)})")
-        if not self._is_wanted(again, names):
+        if not self._is_chosen(again, names):
             return
         self.done = True
-        explanation = session.explain(fetches, feed_dict, passes=self.wanted.passes)
+        explanation = session.explain(fetches, feed_dict, passes=self.choice.passes)
         text = (
-            json.dumps(explanation.to_dict(), indent=1) if self.wanted.as_json else self._titled(request, explanation)
+            json.dumps(explanation.to_dict(), indent=1) if self.choice.as_json else self._titled(request, explanation)
         )
         print(text, file=self.out, flush=True)
         raise SystemExit(0)
 
-    def _is_wanted(self, again: bool, names: Sequence[str]) -> bool:
-        if self.wanted.fetch is not None:
-            return any(self.wanted.fetch in (name, name.partition(":")[0]) for name in names)
-        if self.wanted.step is not None:
-            return not again and len(self.requests) == self.wanted.step
+    def _is_chosen(self, again: bool, names: Sequence[str]) -> bool:
+        if self.choice.fetch is not None:
+            return any(self.choice.fetch in (name, name.partition(":")[0]) for name in names)
+        if self.choice.step is not None:
+            return not again and len(self.requests) == self.choice.step
         return again
 
     def _titled(self, request: Any, explanation: Any) -> str:
@@ -77,10 +77,10 @@ class Watch:
 
     def problem(self) -> str:
         """What to say of a program that ended before the request that is wanted."""
-        if self.wanted.fetch is not None:
-            said = f"no request fetched {self.wanted.fetch!r}"
+        if self.choice.fetch is not None:
+            said = f"no request fetched {self.choice.fetch!r}"
         else:
-            said = NO_REPEAT if self.wanted.step is None else f"there was no request {self.wanted.step}"
+            said = NO_REPEAT if self.choice.step is None else f"there was no request {self.choice.step}"
         listed = [f"  {i}: {what}" for i, what in enumerate(self.requests.values(), 1)]
         return "\n".join([f"headrace explain: the program ended: {said}", *(listed or ["  (it ran no step)"])])
 
@@ -116,12 +116,12 @@ def _watching(watch: Watch) -> Iterator[None]:
         BaseSession.run, BaseSession.make_callable = run, make_callable  # type: ignore[method-assign]
 
 
-def explain_program(program: Sequence[str], wanted: Wanted) -> int:
+def explain_program(program: Sequence[str], choice: Choice) -> int:
     """Runs a program (a file or ``-m`` and a module, then its arguments) up to the step to explain.
 
     Returns 0 if that was explained, 1 if the program ended before; what the program raises is raised.
     """
-    watch = Watch(wanted, sys.stdout)
+    watch = Watch(choice, sys.stdout)
     try:
         with _watching(watch), redirect_stdout(sys.stderr):
             status = run_program(program)
@@ -148,7 +148,7 @@ def main(argv: Sequence[str]) -> int:
     if not options.program:
         parser.error("which program?")
     passes = False if options.passes is None else pass_names(options.passes)
-    return explain_program(options.program, Wanted(options.step, options.fetch, passes, options.json))
+    return explain_program(options.program, Choice(options.step, options.fetch, passes, options.json))
 
 
 def pass_names(text: str) -> bool | tuple[str, ...]:

@@ -116,6 +116,9 @@ def names(tree: ast.AST) -> Iterator[tuple[str, type[ast.AST]]]:
             yield node.attr, ast.Attribute
 
 
+EMPTY: Final = {"wanted", "held", "kept"}  # these say nothing of the thing
+LATER: Final = ("cluster/", "runtime/compiler/", "runtime/planning/")  # not there yet: take a folder off when it is
+
 MODULES: Final = {
     path.relative_to(HEADRACE).as_posix(): set(names(ast.parse(path.read_text()))) for path in HEADRACE.rglob("*.py")
 }
@@ -143,6 +146,12 @@ def test_a_word_is_used_where_it_is_at_home(word: str) -> None:
 def test_every_word_is_in_the_glossary() -> None:
     glossary = (ROOT / "CONTRIBUTING.md").read_text()
     assert [word for word in WORDS if not re.search(rf"^\| (?:\w+, )*{word}\b[^|]*\|", glossary, re.MULTILINE)] == []
+
+
+def test_a_name_says_what_the_thing_is() -> None:
+    assert {
+        m: bad for m, listed in MODULES.items() if (bad := EMPTY & {n for n, _ in listed}) and not m.startswith(LATER)
+    } == {}
 
 
 def test_words_of_a_name() -> None:

@@ -61,10 +61,10 @@ def _names(bench: Bench) -> None:
     with bench.session() as session:
         listed = [d for d in session.list_devices() if d.device_type == bench.device_type]
         stats = session.device_stats()
-    wanted = [f"{LOCAL_TASK}/device:{bench.device_type}:{i}" for i in range(len(bench.devices))]
-    assert [d.name for d in listed] == wanted, f"list_devices has {[d.name for d in listed]} instead of {wanted}"
+    expected = [f"{LOCAL_TASK}/device:{bench.device_type}:{i}" for i in range(len(bench.devices))]
+    assert [d.name for d in listed] == expected, f"list_devices has {[d.name for d in listed]} instead of {expected}"
     assert all(d.memory_limit_bytes >= 0 for d in listed)
-    assert all(name in stats for name in wanted), f"device_stats has {list(stats)}"
+    assert all(name in stats for name in expected), f"device_stats has {list(stats)}"
 
 
 @_check
@@ -101,8 +101,8 @@ def _placement_of_others(bench: Bench) -> None:
         beside = raw_ops.Exp(x)
     with bench.session() as session:
         places = bench.places(session, [here, there, beside], {x: ROWS})
-    wanted = [bench.devices[0].name, f"{LOCAL_TASK}{CPU}", bench.devices[0].name]
-    assert places == wanted, f"the nodes are on {places} instead of {wanted}"
+    expected = [bench.devices[0].name, f"{LOCAL_TASK}{CPU}", bench.devices[0].name]
+    assert places == expected, f"the nodes are on {places} instead of {expected}"
 
 
 @_check
@@ -266,8 +266,10 @@ def _variables(bench: Bench) -> None:
         bench.same(bench.results(session, [v.value()])[0], ROWS, "the first value")
         session.run(scattered.op)
         bench.same(bench.results(session, [v.value()])[0], ROWS * 2 + 1 + np.array([[0], [1]], np.float32), "the value")
-        held = session.device_stats()[bench.devices[0].name].variable_bytes
-    assert held == ROWS.nbytes, f"device_stats counts {held} bytes of variables instead of {ROWS.nbytes}"
+        variable_bytes = session.device_stats()[bench.devices[0].name].variable_bytes
+    assert variable_bytes == ROWS.nbytes, (
+        f"device_stats counts {variable_bytes} bytes of variables instead of {ROWS.nbytes}"
+    )
 
 
 @_check

@@ -31,15 +31,15 @@ def add_norm(tag: str, pairs: GradsAndVars) -> None:
     scalar(f"global_norm/{tag}", global_norm([grad for grad, _ in pairs]))
 
 
-def add_each(pairs: GradsAndVars, wanted: Collection[str]) -> None:
-    """What is ``wanted`` of each gradient: "gradients" a histogram, "gradient_norm" a number."""
+def add_each(pairs: GradsAndVars, summaries: Collection[str]) -> None:
+    """What is ``summaries`` of each gradient: "gradients" a histogram, "gradient_norm" a number."""
     for grad, variable in pairs:
         if grad is None:
             continue
         name, values = variable.name.replace(":", "_"), _values(grad)
-        if "gradients" in wanted:
+        if "gradients" in summaries:
             histogram(f"gradients/{name}", values)
-        if "gradient_norm" in wanted:
+        if "gradient_norm" in summaries:
             scalar(f"gradient_norm/{name}", global_norm([values]))
 
 

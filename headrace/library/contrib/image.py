@@ -175,23 +175,23 @@ def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> A
         batch, height, width = sizes[0], sizes[1], sizes[2]
         columns, rows = creation.meshgrid(creation.range(width), creation.range(height))
         places = math.cast(array.stack([rows, columns], axis=2), flow.dtype.base_dtype)
-        wanted = array.reshape(array.expand_dims(places, 0) - flow, array.stack([batch, height * width, 2]))
-        warped = array.reshape(_interpolated(image, wanted, batch, height, width), sizes)
+        points = array.reshape(array.expand_dims(places, 0) - flow, array.stack([batch, height * width, 2]))
+        warped = array.reshape(_interpolated(image, points, batch, height, width), sizes)
         warped.set_shape(image.shape)
         return warped
 
 
-def _interpolated(image: Any, wanted: Any, batch: Any, height: Any, width: Any) -> Any:
+def _interpolated(image: Any, points: Any, batch: Any, height: Any, width: Any) -> Any:
     """The image at places [batch, number, 2]; those outside are moved to the edge."""
-    dtype = wanted.dtype.base_dtype
+    dtype = points.dtype.base_dtype
     flat = array.reshape(image, array.stack([batch * height * width, -1]))
     offset = array.expand_dims(creation.range(batch) * height * width, 1)
     floors, shares = [], []
     for axis, size in ((0, height), (1, width)):
         low = math.cast(raw_ops.Maximum(size - 2, 0), dtype)
-        floor = raw_ops.Minimum(raw_ops.Maximum(constant(0, dtype), math.floor(wanted[..., axis])), low)
+        floor = raw_ops.Minimum(raw_ops.Maximum(constant(0, dtype), math.floor(points[..., axis])), low)
         floors.append(math.cast(floor, dtypes.int32))
-        share = raw_ops.Minimum(raw_ops.Maximum(constant(0, dtype), wanted[..., axis] - floor), constant(1, dtype))
+        share = raw_ops.Minimum(raw_ops.Maximum(constant(0, dtype), points[..., axis] - floor), constant(1, dtype))
         shares.append(array.expand_dims(math.cast(share, image.dtype.base_dtype), 2))
 
     def at(down: int, right: int) -> Any:

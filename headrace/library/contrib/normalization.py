@@ -107,13 +107,13 @@ def _parameters(
 ) -> tuple[Any, Any]:  # fmt: skip
     """Variables (beta, gamma), None for one that is not wanted."""
     variables = []
-    for name, wanted, default in (("beta", center, ZEROS), ("gamma", scale, ONES)):
+    for name, learned, default in (("beta", center, ZEROS), ("gamma", scale, ONES)):
         variables.append(
             model_variable(
                 name, shape=shape, dtype=dtype, initializer=(initializers or {}).get(name, default),
                 collections=collecting.variable_collections(variables_collections, name), trainable=trainable,
             )
-            if wanted
+            if learned
             else None
         )  # fmt: skip
     return variables[0], variables[1]

@@ -71,9 +71,9 @@ def optimize_loss(
             update_ops = set(context.get_default_graph().get_collection(GraphKeys.UPDATE_OPS))
         if update_ops:
             loss = with_dependencies(list(update_ops), loss)
-        wanted = _checked_summaries(summaries)
+        summary_names = _checked_summaries(summaries)
         rate = _learning_rate(learning_rate, learning_rate_decay_fn, global_step)
-        if "learning_rate" in wanted and learning_rate is not None and learning_rate_decay_fn is not None:
+        if "learning_rate" in summary_names and learning_rate is not None and learning_rate_decay_fn is not None:
             scalar("learning_rate", rate)
         chosen = _optimizer(optimizer, rate)
         pairs = chosen.compute_gradients(
@@ -84,13 +84,13 @@ def optimize_loss(
             pairs = _noisy(pairs, gradient_noise_scale)
         if gradient_multipliers is not None:
             pairs = multiply_gradients(pairs, gradient_multipliers)
-        if "global_gradient_norm" in wanted:
+        if "global_gradient_norm" in summary_names:
             add_norm("gradient_norm", pairs)
         pairs = _clipped(pairs, clip_gradients)
-        if "loss" in wanted:
+        if "loss" in summary_names:
             scalar("loss", loss)
-        add_each(pairs, wanted)
-        if clip_gradients is not None and ("global_gradient_norm" in wanted or "gradient_norm" in wanted):
+        add_each(pairs, summary_names)
+        if clip_gradients is not None and ("global_gradient_norm" in summary_names or "gradient_norm" in summary_names):
             add_norm("clipped_gradient_norm", pairs)
         updates = chosen.apply_gradients(
             pairs, global_step=global_step if increment_global_step else None, name="train"

@@ -111,8 +111,8 @@ class _SignOptimizer(Optimizer):
         """Only the rows of the gradient move; the average, everywhere."""
         rate, first, decay, beta = self._numbers(var, first)
         m, rows, values = self.get_slot(var, "m"), grad.indices, grad.values
-        kept = update("Assign", m, m * beta, use_locking=self._use_locking)
-        with control_dependencies([kept]):
+        decayed = update("Assign", m, m * beta, use_locking=self._use_locking)
+        with control_dependencies([decayed]):
             moved = update("ScatterAdd", m, rows, values * (1 - beta), use_locking=self._use_locking)
         agree = decay * raw_ops.Sign(raw_ops.GatherV2(moved, rows, 0)) * raw_ops.Sign(values)
         step = rate * factor(first, agree) * values

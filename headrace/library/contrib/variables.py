@@ -149,12 +149,12 @@ def filter_variables(
 ) -> list[Any]:  # fmt: skip
     """Those whose names match an include pattern (all by default) and no exclude pattern."""
     find: Callable[..., Any] = re.search if reg_search else re.match
-    kept = list(var_list)
+    chosen = list(var_list)
     if include_patterns is not None:
-        kept = [v for v in kept if any(find(p, v.name) for p in include_patterns)]
+        chosen = [v for v in chosen if any(find(p, v.name) for p in include_patterns)]
     if exclude_patterns is not None:
-        kept = [v for v in kept if not any(find(p, v.name) for p in exclude_patterns)]
-    return kept
+        chosen = [v for v in chosen if not any(find(p, v.name) for p in exclude_patterns)]
+    return chosen
 
 
 # ---- setting

@@ -266,9 +266,9 @@ def _rank(
     x: Any, ranks: Sequence[Any], data: Any, summarize: int | None, prefix: str, how: str, op_type: str, holds: Any
 ) -> Operation:
     """``holds(rank, wanted)`` decides statically, ``op_type`` at run time; any of ``ranks`` will do."""
-    wanted = [_checked_rank(convert_to_tensor(r, dtypes.int32, name="rank")) for r in ranks]
+    accepted = [_checked_rank(convert_to_tensor(r, dtypes.int32, name="rank")) for r in ranks]
     x = convert_to_tensor(x, name="x")
-    static_ranks = [None if v is None else int(v) for v in map(constant_value, wanted)]
+    static_ranks = [None if v is None else int(v) for v in map(constant_value, accepted)]
     static_rank = x.shape.ndims
     if static_rank is not None and None not in static_ranks:
         if any(holds(static_rank, k) for k in static_ranks):
@@ -280,11 +280,11 @@ def _rank(
     if data is None:
         data = [
             f"{prefix}Tensor {x.name} must have rank {how or 'in '}".rstrip(),
-            *wanted, "Received shape: ", raw_ops.Shape(x),
+            *accepted, "Received shape: ", raw_ops.Shape(x),
         ]  # fmt: skip
     rank = raw_ops.Rank(x)
-    verdict = getattr(raw_ops, op_type)(rank, wanted[0])
-    for other in wanted[1:]:
+    verdict = getattr(raw_ops, op_type)(rank, accepted[0])
+    for other in accepted[1:]:
         verdict = raw_ops.LogicalOr(verdict, getattr(raw_ops, op_type)(rank, other))
     return Assert(verdict, data, summarize)
 

@@ -161,8 +161,8 @@ def scan(
             arrays = [a.write(first, t) for a, t in zip(arrays, so_far, strict=True)]
         start = (n - 1 - begin) if reverse else constant(begin)
 
-        def compute(i: Tensor, held: list[Tensor], results: list[TensorArray]) -> Any:
-            value = fn(nest.pack_sequence_as(like, held), rows.at(i))
+        def compute(i: Tensor, carried: list[Tensor], results: list[TensorArray]) -> Any:
+            value = fn(nest.pack_sequence_as(like, carried), rows.at(i))
             nest.assert_same_structure(like if initializer is not None else elems, value)
             flat = nest.flatten(value)
             written = [a.write(i, v) for a, v in zip(results, flat, strict=True)]

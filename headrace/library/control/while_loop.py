@@ -121,11 +121,11 @@ def _as_variables(result: Any, like: Any) -> Any:
     return result
 
 
-def _check_structure(wanted: Any, got: Any) -> None:
-    if all(isinstance(v, (list, tuple)) and not nest.is_namedtuple(v) for v in (wanted, got)):
-        wanted, got = list(wanted), list(got)
+def _check_structure(expected: Any, got: Any) -> None:
+    if all(isinstance(v, (list, tuple)) and not nest.is_namedtuple(v) for v in (expected, got)):
+        expected, got = list(expected), list(got)
     try:
-        nest.assert_same_structure(wanted, got, expand_composites=True)
+        nest.assert_same_structure(expected, got, expand_composites=True)
     except (TypeError, ValueError) as e:
         raise type(e)(f"body of a while_loop must return the structure of its loop variables: {e} {at()}") from None
 

@@ -112,8 +112,8 @@ class Distribution:
     def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Tensor:
         """Draws of shape ``sample_shape + batch_shape``."""
         with self._scope(name, [sample_shape] if isinstance(sample_shape, Tensor) else []):
-            wanted = convert_to_tensor(sample_shape, "int32", name="sample_shape")
-            vector = array.reshape(wanted, [-1])
+            size = convert_to_tensor(sample_shape, "int32", name="sample_shape")
+            vector = array.reshape(size, [-1])
             batch = (
                 convert_to_tensor(self.batch_shape.as_list(), "int32")
                 if self.batch_shape.is_fully_defined()

@@ -108,7 +108,7 @@ def _check_counts(batch_size: Any, num_epochs: Any, queue_capacity: Any, num_thr
 
 
 def _check_frame(name: str, frame: Any) -> None:
-    if not all(hasattr(frame, wanted) for wanted in ("columns", "index", "__getitem__")):
+    if not all(hasattr(frame, member) for member in ("columns", "index", "__getitem__")):
         raise TypeError(f"{name} must be a pandas DataFrame, got {type(frame).__name__}: {frame!r} {at()}")
 
 

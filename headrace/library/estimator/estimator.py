@@ -167,14 +167,14 @@ class Estimator:
             features, _ = self._call_input_fn(input_fn, ModeKeys.PREDICT)
             prediction.warn_of_endless_input()
             spec = self._call_model_fn(features, None, ModeKeys.PREDICT, self._config)
-            wanted = prediction.checked_predictions(spec.predictions, predict_keys)
+            tensors = prediction.checked_predictions(spec.predictions, predict_keys)
             creator = ChiefSessionCreator(
                 scaffold=spec.scaffold, checkpoint_filename_with_path=checkpoint_path, master=self._config.master,
                 config=self._session_config,
             )  # fmt: skip
             session = MonitoredSession(creator, hooks=[*own_hooks, *spec.prediction_hooks])
         # The graph is no longer the default one: the caller's own goes on between two examples.
-        yield from prediction.predict(session, wanted, yield_single_examples)
+        yield from prediction.predict(session, tensors, yield_single_examples)
 
     # ---- exporting it
 

@@ -79,9 +79,9 @@ def linear_logit_fn_builder(units: int, feature_columns: Any, sparse_combiner: s
 
 def call_logit_fn(logit_fn: Callable[..., Any], features: Any, mode: str, params: Any, config: Any) -> Any:
     """Calls a function of features and whatever else of mode, params and config it names."""
-    wanted = inspect.signature(logit_fn).parameters
+    parameters = inspect.signature(logit_fn).parameters
     others = {"mode": mode, "params": params, "config": config}
-    logits = logit_fn(features=features, **{name: value for name, value in others.items() if name in wanted})
+    logits = logit_fn(features=features, **{name: value for name, value in others.items() if name in parameters})
     if isinstance(logits, Mapping):
         if not all(isinstance(value, Tensor) for value in logits.values()):
             raise ValueError(f"logit_fn should return tensors, got the dictionary {logits!r} {at()}")

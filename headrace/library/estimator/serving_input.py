@@ -74,16 +74,16 @@ def build_raw_serving_input_receiver_fn(
 ) -> Callable[[], ServingInputReceiver | TensorServingInputReceiver]:
     """A function that receives the features themselves; ``features`` are tensors of their dtypes and shapes."""
     named = features if isinstance(features, Mapping) else {None: features}
-    wanted = {}
+    specs = {}
     for name, value in named.items():
         tensor = convert_to_tensor(value)
         shape = tensor.shape.as_list()
         if not shape:
             raise ValueError(f"features[{name!r}] must have a first dimension for the batch, got {value!r} {at()}")
-        wanted[name] = (tensor.dtype, [default_batch_size, *shape[1:]], tensor.op.name.rsplit("/", 1)[-1])
+        specs[name] = (tensor.dtype, [default_batch_size, *shape[1:]], tensor.op.name.rsplit("/", 1)[-1])
 
     def serving_input_receiver_fn() -> ServingInputReceiver | TensorServingInputReceiver:
-        received = {name: placeholder(dtype, shape, name=label) for name, (dtype, shape, label) in wanted.items()}
+        received = {name: placeholder(dtype, shape, name=label) for name, (dtype, shape, label) in specs.items()}
         if isinstance(features, Mapping):
             return ServingInputReceiver(received, received)
         return TensorServingInputReceiver(received[None], received[None])

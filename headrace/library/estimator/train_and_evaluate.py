@@ -79,11 +79,11 @@ def train_and_evaluate(
     does what its task has to do: a ``ps`` serves variables, the ``chief`` and the ``worker`` tasks train, the ``evaluator``
     evaluates.
     """
-    for what, value, wanted in (
+    for what, value, spec_class in (
         ("estimator", estimator, Estimator), ("train_spec", train_spec, TrainSpec), ("eval_spec", eval_spec, EvalSpec),
     ):  # fmt: skip
-        if not isinstance(value, wanted):
-            raise TypeError(f"`{what}` must have type `tf.estimator.{wanted.__name__}`, given {value!r} {at()}")
+        if not isinstance(value, spec_class):
+            raise TypeError(f"`{what}` must have type `tf.estimator.{spec_class.__name__}`, given {value!r} {at()}")
     config = estimator.config
     evaluation = CheckpointEvaluation(estimator, eval_spec, train_spec.max_steps)
     if not config.cluster_spec and config.task_type != TaskType.EVALUATOR:

@@ -177,8 +177,8 @@ class IndicatorColumn(DenseColumn):
             rows = sparse_tensor_to_dense(ids, default_value=-1)
             return reduce_sum(one_hot(rows, depth, 1.0, 0.0), axis=[-2])
         merged = sparse_merge(ids, weights, depth)
-        kept = sparse_slice(merged, [0, 0], merged.dense_shape)  # without the ids -1
-        return sparse_tensor_to_dense(SparseTensor(kept.indices, kept.values, merged.dense_shape))
+        valid = sparse_slice(merged, [0, 0], merged.dense_shape)  # without the ids -1
+        return sparse_tensor_to_dense(SparseTensor(valid.indices, valid.values, merged.dense_shape))
 
     def get_dense_tensor(self, features: Features, weight_collections: Any, trainable: bool) -> Tensor:
         dense: Tensor = features.get(self)

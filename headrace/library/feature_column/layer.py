@@ -199,10 +199,10 @@ def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:
     for column in feature_columns:
         if not isinstance(column, FeatureColumn):
             raise ValueError(f"All feature_columns must be _FeatureColumn instances. Given: {column}")
-        for key, wanted in column.parse_example_spec.items():
-            if key in spec and wanted != spec[key]:
+        for key, feature in column.parse_example_spec.items():
+            if key in spec and feature != spec[key]:
                 raise ValueError(
-                    f"feature_columns contain different parse_spec for key {key}. Given {wanted} and {spec[key]}"
+                    f"feature_columns contain different parse_spec for key {key}. Given {feature} and {spec[key]}"
                 )
-            spec[key] = wanted
+            spec[key] = feature
     return spec

@@ -141,8 +141,8 @@ class DefinedFunction:
             raise ValueError(f"Unknown keyword arguments: {sorted(kwargs)} {at()}")
         if self._types is not None and len(args) != len(self._types):
             raise ValueError(f"Expected number of arguments: {len(self._types)}, received: {len(args)} {at()}")
-        wanted: Sequence[DType | None] = self._types if self._types is not None else [None] * len(args)
-        tensors = [convert_to_tensor(a, t) for a, t in zip(args, wanted, strict=True)]
+        declared: Sequence[DType | None] = self._types if self._types is not None else [None] * len(args)
+        tensors = [convert_to_tensor(a, t) for a, t in zip(args, declared, strict=True)]
         types = [t.dtype.base_dtype for t in tensors]
         if context.get_default_graph().building_function:
             tracing = recursive_call(self, tuple(types), tensors)

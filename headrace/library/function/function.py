@@ -203,8 +203,8 @@ class Function:
             specs.append(spec)
             tokens.append(spec.dtype)
         if self._input_signature is not None:
-            wanted = nest.flatten(self._input_signature)
-            specs = [Spec(s.dtype, s.shape, s.name or "arg") for s in wanted]
+            declared = nest.flatten(self._input_signature)
+            specs = [Spec(s.dtype, s.shape, s.name or "arg") for s in declared]
         flat = len(leaves) == len(bound.args) and not bound.kwargs
         skeleton = len(leaves) if flat else repr(nest.map_structure(lambda _: 0, structure))
         return _Arguments(structure, leaves, positions, specs, (skeleton, tuple(tokens)))
@@ -385,7 +385,9 @@ class ConcreteFunction:
     @property
     def structured_outputs(self) -> Any:
         tensors = iter(self.outputs)
-        return pack_tensors(self._trace.structure, [next(tensors) if kept else None for kept in self._trace.kept])
+        return pack_tensors(
+            self._trace.structure, [next(tensors) if is_tensor else None for is_tensor in self._trace.are_tensors]
+        )
 
     @property
     def structured_input_signature(self) -> Any:

@@ -85,10 +85,10 @@ class _EagerFunction:
                     self._tapes.append(call)
             return [t.numpy() for t in call[2]]
 
-    def backward(self, count: int, wanted: Sequence[int], outputs: Sequence[DType]) -> _Backward:
+    def backward(self, count: int, sources: Sequence[int], outputs: Sequence[DType]) -> _Backward:
         """The function of inputs, outputs and gradients that the gradient op calls."""
         self._differentiated = True
-        return _Backward(self, count, wanted, outputs)
+        return _Backward(self, count, sources, outputs)
 
     def latest(self, arrays: Sequence[Any]) -> tuple[GradientTape, list[Any], list[Any]]:
         """The last call of which no gradient was asked; the function is called again if that is forgotten."""
@@ -101,10 +101,10 @@ class _EagerFunction:
 class _Backward:
     """The gradient of an ``_EagerFunction``."""
 
-    def __init__(self, forward: _EagerFunction, count: int, wanted: Sequence[int], outputs: Sequence[DType]) -> None:
+    def __init__(self, forward: _EagerFunction, count: int, sources: Sequence[int], outputs: Sequence[DType]) -> None:
         self._forward = forward
         self._count = count
-        self._wanted = wanted
+        self._sources = sources
         self._differentiable = [i for i, d in enumerate(outputs) if d.is_floating or d.is_complex]
         self._skipped = count + len(outputs)
 
@@ -113,11 +113,11 @@ class _Backward:
             tape, inputs, outputs = self._forward.latest(arrays[: self._count])
             weights = [convert_to_tensor(g) for g in arrays[self._skipped :]]
             gradients = tape.gradient(
-                [outputs[i] for i in self._differentiable], [inputs[i] for i in self._wanted], weights, "zero"
+                [outputs[i] for i in self._differentiable], [inputs[i] for i in self._sources], weights, "zero"
             )
             return [convert_to_tensor(g).numpy() for g in gradients]  # type: ignore[attr-defined]
 
-    def backward(self, count: int, wanted: Sequence[int], outputs: Sequence[DType]) -> Any:
+    def backward(self, count: int, sources: Sequence[int], outputs: Sequence[DType]) -> Any:
         raise LookupError(
             "there is no second derivative of a tf.py_function in a graph; compute it inside the function"
         )

@@ -75,11 +75,11 @@ class Result:
 
 @dataclass(slots=True)
 class Trace:
-    """A traced function.  ``kept`` are the results' tensors in the structure; None, and operations, are not tensors."""
+    """A traced function.  ``are_tensors`` are the results' tensors in the structure; None, and operations, are not tensors."""
 
     body: FuncGraph
     structure: Any
-    kept: list[bool]
+    are_tensors: list[bool]
     visible: int
     specs: list[Spec] = field(default_factory=list)
     anchors: set[FuncGraph] = field(default_factory=set)  # bodies it calls that were not finished when it was traced
@@ -110,7 +110,7 @@ class Trace:
         if self.alone:
             return op._outputs[0]
         tensors = iter(op._outputs)
-        return pack_tensors(self.structure, [next(tensors) if kept else None for kept in self.kept])
+        return pack_tensors(self.structure, [next(tensors) if is_tensor else None for is_tensor in self.are_tensors])
 
 
 def captured(body: FuncGraph) -> list[Tensor]:
@@ -270,14 +270,14 @@ def _trace_once(
         result = python_function(*args, **kwargs)
         if convert is not None:
             result = convert(result)
-        structure, kept, outputs, run = _results(result, body, name)
+        structure, are_tensors, outputs, run = _results(result, body, name)
         last = order_effects(body)
         body.control_outputs = [*last, *(op for op in run if op not in last)]
         if last:
             with body.control_dependencies(last):
                 outputs = [raw_ops.Identity(t) for t in outputs]
         body.outputs = outputs
-    return Trace(body, structure, kept, len(outputs), alone=isinstance(structure, Tensor))
+    return Trace(body, structure, are_tensors, len(outputs), alone=isinstance(structure, Tensor))
 
 
 def _defined_at(python_function: Any) -> str:
@@ -289,17 +289,17 @@ def _defined_at(python_function: Any) -> str:
 
 def _results(result: Any, body: FuncGraph, name: str) -> tuple[Any, list[bool], list[Tensor], list[Operation]]:
     """The structure of what was returned, which leaves are tensors, the tensors, and operations to run."""
-    kept, outputs, run = [], [], []
+    are_tensors, outputs, run = [], [], []
     for leaf in nest.flatten(result, expand_composites=True):
         if leaf is None or isinstance(leaf, Operation):
-            kept.append(False)
+            are_tensors.append(False)
             if leaf is not None:
                 run.append(leaf)
             continue
         tensor = value_of(_as_tensor(leaf, name))
-        kept.append(True)
+        are_tensors.append(True)
         outputs.append(body._own(tensor, "result of the function"))
-    return result, kept, outputs, run
+    return result, are_tensors, outputs, run
 
 
 def _as_tensor(leaf: Any, name: str) -> Tensor:
@@ -338,8 +338,8 @@ def _creator(name: str, variables: list[Any] | None) -> Callable[..., Any]:
 def _result(traced: Trace, expected: Result | None) -> Result:
     leaves = nest.flatten(traced.structure, expand_composites=True)
     stand_ins = [
-        (leaf if isinstance(leaf, TensorArray) else 0) if kept else None
-        for leaf, kept in zip(leaves, traced.kept, strict=True)
+        (leaf if isinstance(leaf, TensorArray) else 0) if is_tensor else None
+        for leaf, is_tensor in zip(leaves, traced.are_tensors, strict=True)
     ]
     specs = [Spec(t.dtype.base_dtype, t._shape) for t in traced.body.outputs]
     every = list(traced.body.captures)

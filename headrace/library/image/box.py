@@ -64,10 +64,10 @@ def non_max_suppression_with_scores(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """-> indices and scores; with a positive sigma, boxes that overlap a better one lose score instead of being dropped."""
     with name_scope(name, "non_max_suppression_with_scores"):
-        indices, kept, _ = raw_ops.NonMaxSuppressionV5(
+        indices, selected_scores, _ = raw_ops.NonMaxSuppressionV5(
             boxes, scores, _limit(max_output_size), iou_threshold, score_threshold, soft_nms_sigma
         )
-        return indices, kept
+        return indices, selected_scores
 
 
 def non_max_suppression_padded(

@@ -47,11 +47,11 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
 
 
 def _between_integers(image: Tensor, have: Any, dtype: Any, saturate: bool, scope: Any) -> Tensor:
-    largest, wanted = int(have.max), int(dtype.max)
-    if largest > wanted:
-        scaled = raw_ops.Div(image, (largest + 1) // (wanted + 1))
+    largest, target = int(have.max), int(dtype.max)
+    if largest > target:
+        scaled = raw_ops.Div(image, (largest + 1) // (target + 1))
         return saturate_cast(scaled, dtype, name=scope) if saturate else cast(scaled, dtype, name=scope)
-    factor = (wanted + 1) // (largest + 1)
+    factor = (target + 1) // (largest + 1)
     widened = saturate_cast(image, dtype) if saturate else cast(image, dtype)
     return multiply(widened, factor, name=scope)
 

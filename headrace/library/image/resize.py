@@ -121,9 +121,9 @@ def resize_image_with_pad(
     with name_scope(None, "resize_image_with_pad", [image]):
         image, batched = _as_batch(convert_to_tensor(image, name="image"))
         target = convert_to_tensor([target_height, target_width], dtypes.int32)
-        wanted, have = cast(target, dtypes.float32), cast(shape(image)[1:3], dtypes.float32)
-        fitting = have / raw_ops.Max(have / wanted, [0])
-        edges = cast(floor(maximum(0.0, (wanted - fitting) / 2)), dtypes.int32)
+        size, have = cast(target, dtypes.float32), cast(shape(image)[1:3], dtypes.float32)
+        fitting = have / raw_ops.Max(have / size, [0])
+        edges = cast(floor(maximum(0.0, (size - fitting) / 2)), dtypes.int32)
         resized = resize_images(image, cast(floor(fitting), dtypes.int32), method, align_corners)
         padded = pad_to_bounding_box(resized, edges[0], edges[1], target_height, target_width)
         return padded if batched else squeeze(padded, axis=[0])

@@ -71,7 +71,7 @@ def _problem(spec: InputSpec, value: Any) -> str | None:
     for axis, size in spec.axes.items():
         if size is not None and dims[axis] not in (size, None):
             return f"expected axis {axis} of input shape to have value {size} but received input with shape {dims}"
-    for wanted, dim in zip(spec.shape or (), dims, strict=False):
-        if wanted is not None and dim is not None and wanted != dim:
+    for expected, dim in zip(spec.shape or (), dims, strict=False):
+        if expected is not None and dim is not None and expected != dim:
             return f"expected shape={spec.shape}, found shape={dims}"
     return None

@@ -164,13 +164,13 @@ def model_with_buckets(
 
     ``seq2seq(encoder_inputs, decoder_inputs)`` gives the outputs and a state.
     """
-    for what, sequence, wanted in (
+    for what, sequence, least in (
         ("encoder_inputs", encoder_inputs, buckets[-1][0]),
         ("targets", targets, buckets[-1][1]),
         ("weights", weights, buckets[-1][1]),
     ):
-        if len(sequence) < wanted:
-            raise ValueError(f"Length of {what} ({len(sequence)}) must be at least that of last bucket ({wanted}).")
+        if len(sequence) < least:
+            raise ValueError(f"Length of {what} ({len(sequence)}) must be at least that of last bucket ({least}).")
     losses, outputs = [], []
     every = [*encoder_inputs, *decoder_inputs, *targets, *weights]
     with name_scope(name, "model_with_buckets", every):

@@ -48,8 +48,8 @@ def _off(matrix: Any, by: int) -> Any:
     rolled = array.roll(matrix, -by, -1)
     part: Any = indexing.matrix_diag_part(rolled)
     size = part.shape.as_list()[-1]
-    kept = part[..., :-1] if by > 0 else part[..., 1:]
-    return _padded(kept, size, after=by > 0)
+    inner = part[..., :-1] if by > 0 else part[..., 1:]
+    return _padded(inner, size, after=by > 0)
 
 
 def tridiagonal_solve(

@@ -39,17 +39,17 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
 
 def _fits_statically(weights: Tensor, values: Tensor) -> bool:
     """True if the static shapes fit, False if they do not say."""
-    weights_shape, wanted = weights.shape.tuple, values.shape.tuple
+    weights_shape, values_shape = weights.shape.tuple, values.shape.tuple
     if weights_shape == ():
         return True
-    if weights_shape is None or wanted is None:
+    if weights_shape is None or values_shape is None:
         return False
-    problem = f"{_PROBLEM} values.rank={len(wanted)}. weights.rank={len(weights_shape)}."
+    problem = f"{_PROBLEM} values.rank={len(values_shape)}. weights.rank={len(weights_shape)}."
     problem += f" values.shape={values.shape}. weights.shape={weights.shape}."
-    if len(weights_shape) != len(wanted):
+    if len(weights_shape) != len(values_shape):
         raise ValueError(problem)
     fits = True
-    for a, b in zip(weights_shape, wanted, strict=True):
+    for a, b in zip(weights_shape, values_shape, strict=True):
         if a is None or (b is None and a != 1):
             fits = False
         elif a not in (1, b):
@@ -58,17 +58,17 @@ def _fits_statically(weights: Tensor, values: Tensor) -> bool:
 
 
 def _fits_dynamically(weights: Tensor, values: Tensor) -> Tensor:
-    weights_shape, wanted = raw_ops.Shape(weights), raw_ops.Shape(values)
+    weights_shape, values_shape = raw_ops.Shape(weights), raw_ops.Shape(values)
 
     def dimensions_fit() -> Tensor:
-        equal = raw_ops.LogicalOr(raw_ops.Equal(weights_shape, wanted), raw_ops.Equal(weights_shape, 1))
+        equal = raw_ops.LogicalOr(raw_ops.Equal(weights_shape, values_shape), raw_ops.Equal(weights_shape, 1))
         return raw_ops.All(equal, [0])
 
     if weights.shape.ndims is not None and weights.shape.ndims == values.shape.ndims:
         return dimensions_fit()
     no = convert_to_tensor(False)
     rank = raw_ops.Size(weights_shape)
-    ranked = cond(raw_ops.Equal(rank, raw_ops.Size(wanted)), dimensions_fit, lambda: raw_ops.Identity(no))
+    ranked = cond(raw_ops.Equal(rank, raw_ops.Size(values_shape)), dimensions_fit, lambda: raw_ops.Identity(no))
     return raw_ops.LogicalOr(raw_ops.Equal(rank, 0), ranked)
 
 

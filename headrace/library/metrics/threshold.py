@@ -48,10 +48,10 @@ def _counts_at(
     values, updates = {}, {}
     for key in includes:
         values[key] = metric_variable([len(thresholds)], dtypes.float32, name=_NAMES[key])
-        held = math.cast(raw_ops.LogicalAnd(truths[key], signs[key[1]]), dtypes.float32)
+        matches = math.cast(raw_ops.LogicalAnd(truths[key], signs[key[1]]), dtypes.float32)
         if weights is not None:
-            held = math.multiply(held, weights)
-        updates[key] = assign.assign_add(values[key], reduction.reduce_sum(held, 1))
+            matches = math.multiply(matches, weights)
+        updates[key] = assign.assign_add(values[key], reduction.reduce_sum(matches, 1))
     return values, updates
 
 

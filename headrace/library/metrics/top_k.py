@@ -33,8 +33,8 @@ def _dense_labels(labels: Any, predictions_idx: Tensor) -> Tensor:
             labels.indices, labels.dense_shape, math.cast(labels.values, dtypes.int64), constant(_ABSENT, dtypes.int64)
         )
     labels = math.cast(convert_to_tensor(labels), dtypes.int64)
-    rank, wanted = labels.shape.ndims, predictions_idx.shape.ndims
-    if rank is not None and wanted is not None and rank == wanted - 1:
+    rank, expected = labels.shape.ndims, predictions_idx.shape.ndims
+    if rank is not None and expected is not None and rank == expected - 1:
         labels = array.expand_dims(labels, -1)
     return labels
 
@@ -54,16 +54,16 @@ def _is_first(items: Tensor) -> Tensor:
 def _counts(what: str, labels: Tensor, predictions_idx: Tensor, class_id: int | None, weights: Any) -> Tensor:
     """For each example how many classes are true positives, false positives or false negatives, weighted."""
     if what == "false_negative":
-        items, others, wanted = labels, predictions_idx, False
+        items, others, present = labels, predictions_idx, False
     else:
-        items, others, wanted = predictions_idx, labels, what == "true_positive"
+        items, others, present = predictions_idx, labels, what == "true_positive"
     inside = _is_in(items, others)
-    held = raw_ops.LogicalAnd(_is_first(items), inside if wanted else raw_ops.LogicalNot(inside))
+    matches = raw_ops.LogicalAnd(_is_first(items), inside if present else raw_ops.LogicalNot(inside))
     if what == "false_negative":
-        held = raw_ops.LogicalAnd(held, raw_ops.NotEqual(items, constant(_ABSENT, dtypes.int64)))
+        matches = raw_ops.LogicalAnd(matches, raw_ops.NotEqual(items, constant(_ABSENT, dtypes.int64)))
     if class_id is not None:
-        held = raw_ops.LogicalAnd(held, raw_ops.Equal(items, constant(class_id, dtypes.int64)))
-    counts = reduction.reduce_sum(math.cast(held, dtypes.float64), -1)
+        matches = raw_ops.LogicalAnd(matches, raw_ops.Equal(items, constant(class_id, dtypes.int64)))
+    counts = reduction.reduce_sum(math.cast(matches, dtypes.float64), -1)
     return _weighted(counts, weights)
 
 
@@ -75,10 +75,10 @@ def _spread(weights: Any, values: Tensor) -> Tensor:
     """The weights, one for each value.  As in TensorFlow, which does not know how many values there are, wrong ones fail when it
     runs."""
     weights = math.cast(convert_to_tensor(weights), dtypes.float64)
-    own, wanted = weights.shape.tuple, values.shape.tuple
-    if own and wanted is not None:
-        sizes = zip(own, wanted, strict=False)
-        if len(own) != len(wanted) or any(None not in (a, b) and a not in (1, b) for a, b in sizes):
+    own, target = weights.shape.tuple, values.shape.tuple
+    if own and target is not None:
+        sizes = zip(own, target, strict=False)
+        if len(own) != len(target) or any(None not in (a, b) and a not in (1, b) for a, b in sizes):
             weights = raw_ops.PlaceholderWithDefault(weights, shape=None)
     return broadcast_weights(weights, values)
 

@@ -23,12 +23,12 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
         first = creation.ones_like(labels[:, :1], dtype=dtypes.bool)
         changed = array.concat([first, math.not_equal(labels[:, 1:], labels[:, :-1])], 1)
         inside = creation.sequence_mask(lengths, maxlen=array.shape(labels)[1])
-        kept = math.logical_and(changed, inside)
-        counts = reduction.reduce_sum(math.cast(kept, lengths.dtype.base_dtype), 1)
+        starts = math.logical_and(changed, inside)
+        counts = reduction.reduce_sum(math.cast(starts, lengths.dtype.base_dtype), 1)
         longest = reduction.reduce_max(counts)
         places = indexing.where(creation.sequence_mask(counts, maxlen=longest))
         collapsed = indexing.scatter_nd(
-            places, indexing.boolean_mask(labels, kept),
+            places, indexing.boolean_mask(labels, starts),
             array.stack([array.shape(labels, out_type=dtypes.int64)[0], math.cast(longest, dtypes.int64)]),
         )  # fmt: skip
         collapsed.set_shape([labels.shape.as_list()[0], None])

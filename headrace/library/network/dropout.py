@@ -70,9 +70,9 @@ def _dropout(
         noise = _uniform(_noise_shape(x, noise_shape), x.dtype, seed)
         # Values of [rate, 1) keep the element, so a rate of zero keeps all.
         keep = raw_ops.Cast(raw_ops.GreaterEqual(noise, rate), DstT=x.dtype)
-        kept = raw_ops.Mul(raw_ops.Mul(x, keep_scale, name="mul"), keep, name="mul")
-        kept.set_shape(x.shape)
-        return kept
+        scaled = raw_ops.Mul(raw_ops.Mul(x, keep_scale, name="mul"), keep, name="mul")
+        scaled.set_shape(x.shape)
+        return scaled
 
 
 def _uniform(shape: Any, dtype: DType, seed: int | None) -> Tensor:

@@ -82,9 +82,9 @@ def _lookup_sharded(shards: Sequence[Any], ids: Tensor, strategy: str, scope: st
     rows = raw_ops.DynamicPartition(row, shard, count)
     back = raw_ops.DynamicPartition(places, shard, count)
     parts = []
-    for params, wanted in zip(shards, rows, strict=True):
+    for params, ids_of_shard in zip(shards, rows, strict=True):
         with colocate_with(params):
-            parts.append(_gather(params, wanted))
+            parts.append(_gather(params, ids_of_shard))
     merged = raw_ops.ParallelDynamicStitch(back, parts, name=scope)
     inner = _row_shape(shards)
     if ids.shape.ndims == 1:

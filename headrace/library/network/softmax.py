@@ -189,9 +189,9 @@ def sparse_softmax_cross_entropy_with_logits(
 
 def _late_check(labels: Tensor, logits: Tensor) -> list[Any]:
     """What compares the shapes when it runs; nothing if all sizes but one agree already, since the op counts the rows."""
-    static, wanted = labels.shape, logits.shape[:-1]
-    if static.ndims is not None and wanted.ndims is not None:
-        if sum(a is None or b is None for a, b in zip(static.as_list(), wanted.as_list(), strict=True)) < 2:
+    static, expected = labels.shape, logits.shape[:-1]
+    if static.ndims is not None and expected.ndims is not None:
+        if sum(a is None or b is None for a, b in zip(static.as_list(), expected.as_list(), strict=True)) < 2:
             return []
     rows = raw_ops.StridedSlice(raw_ops.Shape(logits), [0], [-1], [1], begin_mask=1)
     message = "The shape of labels should equal the shape of logits except for the last dimension."

@@ -409,12 +409,12 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """x as another type; values outside its range become its lowest or highest one."""
     with name_scope(name, "saturate_cast", [value]) as scope:
         tensor = convert_to_tensor(value, name="value")
-        wanted, source = dtypes.as_dtype(dtype).base_dtype, tensor.dtype.base_dtype
-        if source.min < wanted.min:
-            tensor = raw_ops.Maximum(tensor, to_tensor(_bound(wanted.min, source), source, "min"))
-        if source.max > wanted.max:
-            tensor = raw_ops.Minimum(tensor, to_tensor(_bound(wanted.max, source), source, "max"))
-        result: Tensor = cast(tensor, wanted, name=scope)
+        target, source = dtypes.as_dtype(dtype).base_dtype, tensor.dtype.base_dtype
+        if source.min < target.min:
+            tensor = raw_ops.Maximum(tensor, to_tensor(_bound(target.min, source), source, "min"))
+        if source.max > target.max:
+            tensor = raw_ops.Minimum(tensor, to_tensor(_bound(target.max, source), source, "max"))
+        result: Tensor = cast(tensor, target, name=scope)
         return result
 
 

@@ -31,10 +31,10 @@ def searchsorted(
     find = raw_ops.LowerBound if side == "left" else raw_ops.UpperBound
     with name_scope(name, None if name else "searchsorted", [sorted_sequence, values]):
         sequence = convert_to_tensor(sorted_sequence, name="sorted_sequence")
-        wanted = convert_to_tensor(values, sequence.dtype.base_dtype, name="values")
+        needles = convert_to_tensor(values, sequence.dtype.base_dtype, name="values")
         rows = array.reshape(sequence, [-1, _last(sequence)])
-        columns = array.reshape(wanted, [-1, _last(wanted)])
-        return array.reshape(find(rows, columns, out_type=out_type), array.shape(wanted))
+        columns = array.reshape(needles, [-1, _last(needles)])
+        return array.reshape(find(rows, columns, out_type=out_type), array.shape(needles))
 
 
 def _last(tensor: Tensor) -> Any:

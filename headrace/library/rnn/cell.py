@@ -159,8 +159,8 @@ class BasicLSTMCell(LayerRNNCell):
         gates = bias_add(matmul(array.concat([inputs, h], 1), self._kernel), self._bias)
         i, j, f, o = array.split(value=gates, num_or_size_splits=4, axis=one)
         forget_bias = constant(self._forget_bias, dtype=f.dtype)
-        kept = math.multiply(c, sigmoid(math.add(f, forget_bias)))
-        new_c = math.add(kept, math.multiply(sigmoid(i), self._activation(j)))
+        remembered = math.multiply(c, sigmoid(math.add(f, forget_bias)))
+        new_c = math.add(remembered, math.multiply(sigmoid(i), self._activation(j)))
         new_h = math.multiply(self._activation(new_c), sigmoid(o))
         return new_h, LSTMStateTuple(new_c, new_h) if self._state_is_tuple else array.concat([new_c, new_h], 1)
 
@@ -228,8 +228,8 @@ class LSTMCell(LayerRNNCell):
         i, j, f, o = array.split(value=gates, num_or_size_splits=4, axis=1)
         sigmoid, peep = math.sigmoid, self._use_peepholes
         if peep:
-            kept = sigmoid(f + self._forget_bias + self._w_f_diag * c_prev) * c_prev
-            c = kept + sigmoid(i + self._w_i_diag * c_prev) * self._activation(j)
+            remembered = sigmoid(f + self._forget_bias + self._w_f_diag * c_prev) * c_prev
+            c = remembered + sigmoid(i + self._w_i_diag * c_prev) * self._activation(j)
         else:
             c = sigmoid(f + self._forget_bias) * c_prev + sigmoid(i) * self._activation(j)
         if self._cell_clip is not None:

@@ -73,10 +73,10 @@ class MultiRNNCell(RNNCell):
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        kept = [w for cell in self._cells for w in getattr(cell, "non_trainable_weights", [])]
+        weights = [w for cell in self._cells for w in getattr(cell, "non_trainable_weights", [])]
         if self.trainable:
-            return kept
-        return [w for cell in self._cells for w in getattr(cell, "trainable_weights", [])] + kept
+            return weights
+        return [w for cell in self._cells for w in getattr(cell, "trainable_weights", [])] + weights
 
     def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         position, states, current = 0, [], inputs
@@ -222,9 +222,9 @@ class DropoutWrapper(RNNCellWrapper):
         return nest.map_structure_up_to(chosen, drop, chosen, values)
 
     def _dropped_alike(self, value: Any, noise: Any, keep_prob: Any) -> Any:
-        kept = math.div(value, keep_prob) * math.floor(keep_prob + noise)
-        kept.set_shape(value.shape)
-        return kept
+        scaled = math.div(value, keep_prob) * math.floor(keep_prob + noise)
+        scaled.set_shape(value.shape)
+        return scaled
 
 
 def _probability(name: str, value: Any) -> Any:

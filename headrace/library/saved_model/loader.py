@@ -60,13 +60,13 @@ class SavedModelLoader:
 
     def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
         """The MetaGraphDef that has these tags and no others."""
-        wanted = {tags} if isinstance(tags, str) else set(tags)
+        tag_set = {tags} if isinstance(tags, str) else set(tags)
         for meta_graph in self._saved_model.meta_graphs:
-            if set(meta_graph.meta_info_def.tags) == wanted:
+            if set(meta_graph.meta_info_def.tags) == tag_set:
                 return meta_graph
         available = [sorted(meta_graph.meta_info_def.tags) for meta_graph in self._saved_model.meta_graphs]
         raise RuntimeError(
-            f"MetaGraphDef associated with tags {sorted(wanted)} could not be found in SavedModel {self._export_dir}. The tags "
+            f"MetaGraphDef associated with tags {sorted(tag_set)} could not be found in SavedModel {self._export_dir}. The tags "
             f"of its graphs are: {', '.join(map(str, available)) or 'none, it has no graph'} {at()}"
         )
 

@@ -21,9 +21,9 @@ from headrace.library.train.saver.collection_def import VARIABLES
 def servable(export: Callable[[Any], Any], graph: Graph) -> Any:
     """The MetaGraphDef of the graph as it is to be served; ``export(graph_def)`` makes one, of the whole graph for None."""
     operations = graph.get_operations()
-    kept = without_stashes(operations)
-    left_out = {op.name for op in operations}.difference(op.name for op in kept)
-    meta_graph = export(of_operations(kept, add_shapes=True) if left_out else None)
+    forward = without_stashes(operations)
+    left_out = {op.name for op in operations}.difference(op.name for op in forward)
+    meta_graph = export(of_operations(forward, add_shapes=True) if left_out else None)
     if not left_out.isdisjoint(_needed(meta_graph)):
         meta_graph = export(None)
         left_out = set()

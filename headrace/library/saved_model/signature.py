@@ -161,11 +161,11 @@ def _examples_info(task: str, examples: Any) -> Any:
     return _typed_info(task, "examples", examples, dtypes.string)
 
 
-def _typed_info(task: str, label: str, tensor: Any, wanted: dtypes.DType) -> Any:
+def _typed_info(task: str, label: str, tensor: Any, dtype: dtypes.DType) -> Any:
     info = build_tensor_info(tensor)
-    if info.dtype != wanted.as_datatype_enum:
+    if info.dtype != dtype.as_datatype_enum:
         raise ValueError(
-            f"{task} `{label}` must be of type {wanted.name}; {tensor.name} is {dtypes.as_dtype(info.dtype).name} {at()}"
+            f"{task} `{label}` must be of type {dtype.name}; {tensor.name} is {dtypes.as_dtype(info.dtype).name} {at()}"
         )
     return info
 

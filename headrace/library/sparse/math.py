@@ -146,8 +146,8 @@ sparse_reduce_max_sparse = _reduction(
 def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """The slices without the rows ``mask_indices``."""
     with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
-        kept, places = setdiff1d(a.indices, mask_indices)
-        return IndexedSlices(gather(a.values, places, name=scope), kept, a.dense_shape)
+        indices, places = setdiff1d(a.indices, mask_indices)
+        return IndexedSlices(gather(a.values, places, name=scope), indices, a.dense_shape)
 
 
 # ---- operators

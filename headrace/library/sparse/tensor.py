@@ -118,10 +118,10 @@ def _check_element_count(sp_input: SparseTensor, shape: Tensor) -> None:
         raise ValueError(f"At most one dimension can be inferred (-1). Found: {after.tolist()}")
     if (after == -1).any():
         return
-    wanted, elements = math.prod(after.tolist()), before.num_elements()
-    if wanted != elements:
+    count, elements = math.prod(after.tolist()), before.num_elements()
+    if count != elements:
         raise ValueError(
-            f"Cannot reshape a tensor with {elements} elements to shape {after.tolist()} ({wanted} elements)."
+            f"Cannot reshape a tensor with {elements} elements to shape {after.tolist()} ({count} elements)."
         )
 
 

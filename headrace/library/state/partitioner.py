@@ -104,9 +104,9 @@ def min_max_variable_partitioner(
         sizes = _defined(shape)
         element = bytes_per_string_element if dtype.base_dtype == string_dtype else dtype.size
         total = math.prod(sizes) * element
-        wanted = max(1, min(max_partitions, math.ceil(total / min_slice_size)))
+        count = max(1, min(max_partitions, math.ceil(total / min_slice_size)))
         parts = [1] * len(sizes)
-        parts[axis] = max(1, min(sizes[axis], wanted))
+        parts[axis] = max(1, min(sizes[axis], count))
         return parts
 
     return partition

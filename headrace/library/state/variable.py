@@ -169,11 +169,11 @@ class Variable(metaclass=VariableMeta):
         self._caching_device = caching_device
         if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
             collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
-        wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+        base_dtype = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
         with init_scope():
             values = [] if callable(initial_value) else [initial_value]
             with name_scope(name, "Variable", values) as scope:
-                self._build(scope, initial_value, wanted, validate_shape, shape)
+                self._build(scope, initial_value, base_dtype, validate_shape, shape)
             context.get_default_graph().add_to_collections(collections, self)
 
     def _build(self, scope: str, initial_value: Any, dtype: DType | None, validate_shape: bool, shape: Any) -> None:

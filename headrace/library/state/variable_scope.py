@@ -156,10 +156,10 @@ class VariableScope:
         with context.get_default_graph().name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
                 value_dtype = convert.convert_to_tensor(initializer).dtype.base_dtype
-                wanted = dtypes.as_dtype(dtype).base_dtype
-                if value_dtype != wanted:
+                base_dtype = dtypes.as_dtype(dtype).base_dtype
+                if value_dtype != base_dtype:
                     raise ValueError(
-                        f"Initializer type '{value_dtype.name}' and explicit dtype '{wanted.name}' don't match."
+                        f"Initializer type '{value_dtype.name}' and explicit dtype '{base_dtype.name}' don't match."
                     )
             return var_store.get_variable(
                 full_name, shape=shape, dtype=_first(dtype, self._dtype),
@@ -230,13 +230,13 @@ def _get_default_variable_store() -> VariableStore:
 @contextmanager
 def with_variable_store(store: VariableStore) -> Iterator[VariableStore]:
     """Inside, ``get_variable`` makes and finds variables in ``store``."""
-    kept = context.get_default_graph().get_collection_ref(_STORE_KEY)
-    old = list(kept)
-    kept[:] = [store]
+    collection = context.get_default_graph().get_collection_ref(_STORE_KEY)
+    old = list(collection)
+    collection[:] = [store]
     try:
         yield store
     finally:
-        kept[:] = old
+        collection[:] = old
 
 
 def get_variable_scope() -> VariableScope:
@@ -303,12 +303,12 @@ def pure_variable_scope(
         parent, name = old, f"{old.name}/{name_or_scope}" if old.name else name_or_scope
         name_scope = name_or_scope if old_name_scope is None else old_name_scope
         saved = None
-    kept = {key: getattr(parent, key) for key in _OPTIONS}
+    inherited = {key: getattr(parent, key) for key in _OPTIONS}
     getter = options.pop("custom_getter", None)
-    kept.update((key, value) for key, value in options.items() if value is not None)
+    inherited.update((key, value) for key, value in options.items() if value is not None)
     if getter is not None:
-        kept["custom_getter"] = _compose_getters(getter, parent.custom_getter)
-    scope = VariableScope(reuse or parent.reuse, name=name, name_scope=name_scope, **kept)
+        inherited["custom_getter"] = _compose_getters(getter, parent.custom_getter)
+    scope = VariableScope(reuse or parent.reuse, name=name, name_scope=name_scope, **inherited)
     store.open(name)
     store.current = scope
     try:

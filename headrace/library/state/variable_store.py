@@ -130,12 +130,12 @@ class VariableStore:
                 )
             initializer = default_initializer(name, dtype)
         with init_scope():
-            initial, wanted = _initial_value(name, initializer, shape, dtype, partition_info)
-        declared = shape if validate_shape and wanted is not None else None
+            initial, initial_dtype = _initial_value(name, initializer, shape, dtype, partition_info)
+        declared = shape if validate_shape and initial_dtype is not None else None
         variable: Variable = Variable(
             shape=declared,
             initial_value=initial, name=name, trainable=trainable, collections=collections,
-            caching_device=caching_device, dtype=wanted, validate_shape=validate_shape, constraint=constraint,
+            caching_device=caching_device, dtype=initial_dtype, validate_shape=validate_shape, constraint=constraint,
             use_resource=use_resource, synchronization=synchronization, aggregation=aggregation,
         )  # fmt: skip
         eagerly = variable.graph.executing_eagerly

@@ -54,9 +54,9 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     for name in dest_nodes:
         if name not in nodes:
             raise AssertionError(f"{name} is not in graph {at()}")
-    wanted = _reachable(nodes, dest_nodes)
+    reachable = _reachable(nodes, dest_nodes)
     part = protos().GraphDef()
-    part.node.extend(n for n in definition.node if n.name in wanted)
+    part.node.extend(n for n in definition.node if n.name in reachable)
     part.library.function.extend(functions_used(part.node, definition.library.function))
     part.library.gradient.extend(definition.library.gradient)
     part.versions.CopyFrom(definition.versions)
@@ -110,13 +110,13 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Sequence[str] | Non
     for node in definition.node:
         if node.name in instead:
             continue
-        kept = result.node.add()
-        kept.CopyFrom(node)
-        del kept.input[:]
+        copy = result.node.add()
+        copy.CopyFrom(node)
+        del copy.input[:]
         for text in node.input:
             while node_of(text) in instead and not text.startswith("^"):
                 text = instead[node_of(text)]
-            kept.input.append(text)
+            copy.input.append(text)
     result.library.CopyFrom(definition.library)
     result.versions.CopyFrom(definition.versions)
     return result
@@ -159,22 +159,22 @@ def convert_variables_to_constants(
     values = dict(zip([n.name for n in variables], sess.run([f"{n.name}:0" for n in variables]), strict=True))
     result = protos().GraphDef()
     for node in part.node:
-        kept = result.node.add()
+        copy = result.node.add()
         if node.name in frozen:
-            kept.name, kept.op, kept.device = node.name, "Const", node.device
-            kept.attr["dtype"].CopyFrom(node.attr["dtype"])
+            copy.name, copy.op, copy.device = node.name, "Const", node.device
+            copy.attr["dtype"].CopyFrom(node.attr["dtype"])
             dtype = dtypes.as_dtype(node.attr["dtype"].type)
-            kept.attr["value"].tensor.CopyFrom(attr_value.tensor(values[node.name], dtype))
+            copy.attr["value"].tensor.CopyFrom(attr_value.tensor(values[node.name], dtype))
         elif node.op in _READS and node_of(node.input[0]) in frozen:
             op_type, type_attr = _READS[node.op]
-            kept.name, kept.op, kept.device = node.name, op_type, node.device
-            kept.input.extend(node.input)
-            kept.attr[type_attr].CopyFrom(node.attr["dtype"])
+            copy.name, copy.op, copy.device = node.name, op_type, node.device
+            copy.input.extend(node.input)
+            copy.attr[type_attr].CopyFrom(node.attr["dtype"])
             for name in ("_class", "Tindices"):
                 if name in node.attr:
-                    kept.attr[name].CopyFrom(node.attr[name])
+                    copy.attr[name].CopyFrom(node.attr[name])
         else:
-            kept.CopyFrom(node)
+            copy.CopyFrom(node)
     result.library.CopyFrom(part.library)
     result.versions.CopyFrom(part.versions)
     log.info("Froze %d variables.", len(frozen))

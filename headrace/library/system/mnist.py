@@ -162,10 +162,10 @@ def _existing_path(folder: str, name: str) -> str:
         path = os.path.join(folder, candidate)
         if os.path.exists(path):
             return path
-    wanted = "\n".join(f"  {one}" for one in (TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS))
+    listed = "\n".join(f"  {one}" for one in (TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS))
     message = (
         f"{os.path.join(folder, name)} does not exist, with or without .gz. Nothing is downloaded: put MNIST's four "
-        f"IDX files\n{wanted}\ninto {os.path.abspath(folder)}, or pass the folder of a set in the same format (Debian's "
+        f"IDX files\n{listed}\ninto {os.path.abspath(folder)}, or pass the folder of a set in the same format (Debian's "
         f"package dataset-fashion-mnist installs one in {FASHION})."
     )
     raise errors.NotFoundError(None, None, message)

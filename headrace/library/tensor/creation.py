@@ -189,15 +189,15 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     if limit is None:
         start, limit = 0, start
     with name_scope(name, "Range", [start, limit, delta]) as scope:
-        wanted = None if dtype is None else dtypes.as_dtype(dtype)
+        target = None if dtype is None else dtypes.as_dtype(dtype)
         parts = [
-            v if isinstance(v, Tensor) else convert_to_tensor(v, wanted, name=part)
+            v if isinstance(v, Tensor) else convert_to_tensor(v, target, name=part)
             for v, part in ((start, "start"), (limit, "limit"), (delta, "delta"))
         ]
-        if wanted is None:
+        if target is None:
             element_types = [p.dtype.base_dtype for p in parts]
-            wanted = max(element_types, key=lambda d: _ORDER.index(d) if d in _ORDER else -1)
-        parts = [p if p.dtype.base_dtype == wanted else raw_ops.Cast(p, DstT=wanted) for p in parts]
+            target = max(element_types, key=lambda d: _ORDER.index(d) if d in _ORDER else -1)
+        parts = [p if p.dtype.base_dtype == target else raw_ops.Cast(p, DstT=target) for p in parts]
         return raw_ops.Range(*parts, name=scope)
 
 
@@ -226,15 +226,17 @@ def one_hot(
            [0., 0., 1.]], dtype=float32)
     """
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
-        wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
-        on = None if on_value is None else convert_to_tensor(on_value, preferred_dtype=wanted)
-        off = None if off_value is None else convert_to_tensor(off_value, preferred_dtype=wanted)
-        if wanted is not None:
+        base_dtype = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+        on = None if on_value is None else convert_to_tensor(on_value, preferred_dtype=base_dtype)
+        off = None if off_value is None else convert_to_tensor(off_value, preferred_dtype=base_dtype)
+        if base_dtype is not None:
             for value, label in ((on, "on_value"), (off, "off_value")):
-                if value is not None and value.dtype.base_dtype != wanted:
-                    raise TypeError(f"dtype {value.dtype.name} of {label} does not match dtype parameter {wanted.name}")
+                if value is not None and value.dtype.base_dtype != base_dtype:
+                    raise TypeError(
+                        f"dtype {value.dtype.name} of {label} does not match dtype parameter {base_dtype.name}"
+                    )
         chosen = on if on is not None else off
-        element_type = wanted or (dtypes.float32 if chosen is None else chosen.dtype.base_dtype)
+        element_type = base_dtype or (dtypes.float32 if chosen is None else chosen.dtype.base_dtype)
         on = convert_to_tensor(1, element_type, name="on_value") if on is None else on
         off = convert_to_tensor(0, element_type, name="off_value") if off is None else off
         if on.dtype.base_dtype != off.dtype.base_dtype:

@@ -27,11 +27,11 @@ def assert_equal_graph_def(
     for name in theirs.keys() - ours.keys():
         raise AssertionError(f"Did not find expected node '{name}': {theirs[name]}")
     for name, node in ours.items():
-        found, wanted = (_comparable(n, checkpoint_v2, hash_table_shared_name) for n in (node, theirs[name]))
-        for what in wanted:
-            if found[what] != wanted[what]:
+        found, theirs_here = (_comparable(n, checkpoint_v2, hash_table_shared_name) for n in (node, theirs[name]))
+        for what in theirs_here:
+            if found[what] != theirs_here[what]:
                 raise AssertionError(
-                    f"Node named '{name}' has {what} {found[what]} that does not match expected {wanted[what]}"
+                    f"Node named '{name}' has {what} {found[what]} that does not match expected {theirs_here[what]}"
                 )
 
 

@@ -184,29 +184,29 @@ def gradient_problems(op_def: OpDef, sample: Any, slots: Sequence[Any], build: C
     if op_def.traits.random or sample.random:
         return []
     sample, slots = widened(op_def, sample, slots)
-    wanted = [i for i, s in enumerate(slots) if _differentiable(s, sample)]
+    differentiable = [i for i, s in enumerate(slots) if _differentiable(s, sample)]
     built = build(op_def, sample, slots)
-    if not wanted or not any(_is_float(t.dtype) and not t.dtype._is_ref_dtype for t in built.node.outputs):
+    if not differentiable or not any(_is_float(t.dtype) and not t.dtype._is_ref_dtype for t in built.node.outputs):
         return []
-    sweep = _Sweep(built, slots, wanted)
+    sweep = _Sweep(built, slots, differentiable)
     with sweep.session:
         problems = sweep.problems(sample)
         if not problems and sample.second:
             problems = sweep.second_problems(sample)
         if not problems and not any(s.made or s.arg.ref for s in slots):
             unknown = build(op_def, sample, slots, shapes=[TensorShape(None)] * len(slots), hosts=False)
-            problems = sweep.agreement_problems(_Sweep(unknown, slots, wanted))
+            problems = sweep.agreement_problems(_Sweep(unknown, slots, differentiable))
     return problems
 
 
 class _Sweep:
     """The gradients of one built sample."""
 
-    def __init__(self, built: Any, slots: Sequence[Any], wanted: Sequence[int]) -> None:
+    def __init__(self, built: Any, slots: Sequence[Any], differentiable: Sequence[int]) -> None:
         self.built = built
-        self.slots = [slots[i] for i in wanted]
-        self.labels = [f"input {i} ({slots[i].arg.name})" for i in wanted]
-        self.xs = [built.inputs[i] for i in wanted]
+        self.slots = [slots[i] for i in differentiable]
+        self.labels = [f"input {i} ({slots[i].arg.name})" for i in differentiable]
+        self.xs = [built.inputs[i] for i in differentiable]
         self.ys = [t for t in built.node.outputs if _is_float(t.dtype) and not t.dtype._is_ref_dtype]
         self.session = built.session()
         self.weights = [_weights(np.asarray(v), k) for k, v in enumerate(self.session.run(self.ys, built.feed))]

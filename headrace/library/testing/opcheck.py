@@ -291,8 +291,8 @@ def flatten(op_def: OpDef, sample: Sample) -> list[Slot]:
     for arg, value in zip(op_def.signature.inputs, sample.inputs, strict=True):
         listed = sample.attrs.get(arg.type_list_attr or "")
         for i, item in enumerate(value if arg.is_list else [value]):
-            wanted = dtypes.as_dtype(listed[i]) if listed else arg.dtype or type_attrs.get(arg.type_attr or "")
-            slots.append(_slot(op_def, arg, item, wanted, type_attrs))
+            dtype = dtypes.as_dtype(listed[i]) if listed else arg.dtype or type_attrs.get(arg.type_attr or "")
+            slots.append(_slot(op_def, arg, item, dtype, type_attrs))
     return slots
 
 
@@ -304,14 +304,14 @@ def _dtype_of(array: Any) -> DType:
     return dtypes.string if array.dtype.kind in "SUO" else dtypes.as_dtype(array.dtype)
 
 
-def _slot(op_def: OpDef, arg: Arg, value: Any, wanted: DType | None, type_attrs: dict[str, DType]) -> Slot:
+def _slot(op_def: OpDef, arg: Arg, value: Any, expected: DType | None, type_attrs: dict[str, DType]) -> Slot:
     if callable(value) or value is None:
-        return Slot(arg, value, wanted or dtypes.float32)
-    if wanted is None and arg.type_attr:
+        return Slot(arg, value, expected or dtypes.float32)
+    if expected is None and arg.type_attr:
         allowed = op_def.signature.allowed.get(arg.type_attr)
-        wanted = allowed[0] if allowed and len(allowed) == 1 else None
-    array = make_array(value, wanted)
-    dtype = wanted or _dtype_of(array)
+        expected = allowed[0] if allowed and len(allowed) == 1 else None
+    array = make_array(value, expected)
+    dtype = expected or _dtype_of(array)
     if arg.type_attr:
         type_attrs.setdefault(arg.type_attr, dtype)
     return Slot(arg, array, dtype)
@@ -403,10 +403,10 @@ def _result_problems(outputs: Sequence[Tensor], results: Sequence[Any]) -> list[
         array = np.asarray(result) if not isinstance(result, bytes) else np.asarray(result, dtype=object)
         if not tensor.shape.is_compatible_with(array.shape):
             problems.append(f"output {i} was inferred as {tensor.shape}, but is {list(array.shape)}")
-        wanted = tensor.dtype.base_dtype
-        numpy_dtype = np.dtype(np.float32 if wanted == dtypes.bfloat16 else wanted.as_numpy_dtype)
-        if array.dtype != numpy_dtype and not (wanted.is_quantized and array.dtype.itemsize == numpy_dtype.itemsize):
-            problems.append(f"output {i} is declared {wanted.name}, but is {array.dtype}")
+        expected = tensor.dtype.base_dtype
+        numpy_dtype = np.dtype(np.float32 if expected == dtypes.bfloat16 else expected.as_numpy_dtype)
+        if array.dtype != numpy_dtype and not (expected.is_quantized and array.dtype.itemsize == numpy_dtype.itemsize):
+            problems.append(f"output {i} is declared {expected.name}, but is {array.dtype}")
     return problems
 
 

@@ -55,8 +55,8 @@ class StubOutForTesting:
 def _stored(parent: Any, name: str) -> Any:
     """The attribute; a staticmethod or classmethod as it is stored, not as it is called."""
     value = getattr(parent, name)
-    kept = vars(parent).get(name) if hasattr(parent, "__dict__") else None
-    return kept if isinstance(kept, (staticmethod, classmethod)) else value
+    attribute = vars(parent).get(name) if hasattr(parent, "__dict__") else None
+    return attribute if isinstance(attribute, (staticmethod, classmethod)) else value
 
 
 def _restore(replaced: list[tuple[Any, str, Any]]) -> None:

@@ -67,11 +67,11 @@ def _signature(
             resource=arg.ref,
         )  # fmt: skip
 
-    kept = (*(a for a in old.attrs if a.name not in drop), *attrs)
-    explicit = {a.name for a in kept}
+    remaining = (*(a for a in old.attrs if a.name not in drop), *attrs)
+    explicit = {a.name for a in remaining}
     inferred = (replace(a, name=names.get(a.name, a.name)) for a in old.inferred)
     return Signature(
-        name, tuple(renamed(a) for a in old.inputs), tuple(renamed(a) for a in old.outputs if not a.ref), kept,
+        name, tuple(renamed(a) for a in old.inputs), tuple(renamed(a) for a in old.outputs if not a.ref), remaining,
         tuple(a for a in inferred if a.name not in explicit), {names.get(k, k): v for k, v in old.allowed.items()},
     )  # fmt: skip
 

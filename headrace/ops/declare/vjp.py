@@ -10,30 +10,30 @@ from headrace.resources.calling.dispatch import with_autograd
 from headrace.resources.calling.invoke import invoke
 
 vjp = op(
-    "_Vjp(inputs: list(Tin), grads: list(Tgrad); op_type: string, op_attrs: any, wanted: list(int), Tout: list(type)) "
+    "_Vjp(inputs: list(Tin), grads: list(Tgrad); op_type: string, op_attrs: any, trainable: list(int), Tout: list(type)) "
     "-> (output: list(Tout))",
     Tin=ANY, Tgrad=ANY, Tout=ANY,
 )  # fmt: skip
 
 
 @vjp.shape
-def _(inputs, grads, op_type, op_attrs, wanted, Tout):  # noqa: N803
-    return [inputs[i] for i in wanted]
+def _(inputs, grads, op_type, op_attrs, trainable, Tout):  # noqa: N803
+    return [inputs[i] for i in trainable]
 
 
 @vjp.kernel
 @with_autograd
-def _(inputs, grads, op_type, op_attrs, wanted, Tout):  # noqa: N803
+def _(inputs, grads, op_type, op_attrs, trainable, Tout):  # noqa: N803
     op_def = REGISTRY.get(op_type)
 
     def forward(*chosen):
         values = list(inputs)
-        for i, value in zip(wanted, chosen, strict=True):
+        for i, value in zip(trainable, chosen, strict=True):
             values[i] = value
         outputs = invoke(op_def, values, op_attrs, device=chosen[0].device)
         return tuple(o for o in outputs if o.is_floating_point() or o.is_complex())
 
-    chosen = [inputs[i] for i in wanted]
+    chosen = [inputs[i] for i in trainable]
     if all(type(t) is torch.Tensor for t in (*chosen, *grads)):
         return _pulled(forward, chosen, grads)
     _, pull = torch.func.vjp(forward, *chosen)

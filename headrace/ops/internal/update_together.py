@@ -43,9 +43,9 @@ def _together(text, rule, fused):
 
     @definition.kernel
     def kernel(*args):
-        held = [v for i in range(refs) for v in args[i]]
+        variables = [v for i in range(refs) for v in args[i]]
         if args[lock]:
-            with locked(held, True):
+            with locked(variables, True):
                 update(args)
         else:
             update(args)
@@ -115,9 +115,9 @@ def _gradient_descent(lists, scalars, attributes):
 
 def _momentum(lists, scalars, attributes):
     variables, slots, grads = lists
-    kept = scalars[1].item()
-    return kept != 0 and _descend(
-        variables, grads, slots, scalars[0], kept, attributes[0]
+    decay = scalars[1].item()
+    return decay != 0 and _descend(
+        variables, grads, slots, scalars[0], decay, attributes[0]
     )  # of 0, torch takes no slots
 
 

@@ -35,7 +35,7 @@ def buckets(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     below[-1] = values.size  # the greatest number itself
     counts = np.diff(below, prepend=0)
     filled = counts > 0
-    kept = filled.copy()
-    kept[:-1] |= filled[1:]  # the last of a run of empty ones
-    kept[-1] = True
-    return limits[kept], counts[kept].astype(np.float64)
+    before = filled.copy()
+    before[:-1] |= filled[1:]  # the last of a run of empty ones
+    before[-1] = True
+    return limits[before], counts[before].astype(np.float64)

@@ -20,15 +20,15 @@ def pack(value, raw_strings=True):
     return encode(value.numpy(), FROM_TORCH[value.dtype])
 
 
-def unpack(data, wanted):
+def unpack(data, expected):
     """The inverse of ``pack``; the dtype must be the one that was asked for."""
     try:
         dtype, array = decode(data)
     except (ValueError, TypeError) as e:
         raise ValueError(f"Could not parse `serialized` as TensorProto, contents: {data[:60]!r} ({e})") from None
-    wanted = FROM_TORCH.get(wanted, wanted)
-    if dtype is not wanted:
-        raise ValueError(f"Type mismatch between parsed tensor ({dtype.name}) and dtype ({wanted.name})")
+    expected = FROM_TORCH.get(expected, expected)
+    if dtype is not expected:
+        raise ValueError(f"Type mismatch between parsed tensor ({dtype.name}) and dtype ({expected.name})")
     if dtype is string:
         return array
     if dtype is dtypes.bfloat16:

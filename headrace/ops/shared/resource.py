@@ -21,15 +21,17 @@ def shared_resource(context, resource_class, make, settings, by_node_name=True, 
         return resource
 
     resource = context.resource(resource_class, make_with_settings, by_node_name)
-    for key, wanted in settings.items():
+    for key, requested in settings.items():
         there = resource.settings[key]
-        if str(there) != str(wanted) and not (same and same(key, there, wanted)):  # unknown shapes are equal to none
+        if str(there) != str(requested) and not (
+            same and same(key, there, requested)
+        ):  # unknown shapes are equal to none
             title = resource_class.__name__
             title = title if any(map(str.isupper, title[1:])) else title.lower()
             raise InvalidArgumentError(
                 None, None,
                 f"Shared {title} '{name}' has {key} {_shown(there)} but requested {key} "
-                f"{'were' if isinstance(wanted, tuple) else 'was'} {_shown(wanted)}",
+                f"{'were' if isinstance(requested, tuple) else 'was'} {_shown(requested)}",
             )  # fmt: skip
     return resource
 
@@ -38,11 +40,11 @@ def _shown(value):
     return f"[{', '.join(map(_shown, value))}]" if isinstance(value, tuple) else str(getattr(value, "name", value))
 
 
-def check_resource(resource, wanted_class):
+def check_resource(resource, needed_class):
     """Refuses the handle of something else."""
-    if not isinstance(resource, wanted_class):
+    if not isinstance(resource, needed_class):
         raise InvalidArgumentError(
-            None, None, f"A handle of a {wanted_class.__name__} is needed, got one of a {type(resource).__name__}"
+            None, None, f"A handle of a {needed_class.__name__} is needed, got one of a {type(resource).__name__}"
         )
 
 

@@ -157,16 +157,16 @@ def merged(places, values, thresh):
     """
     order = places.argsort(kind="stable")
     places, values = places.take(order), values.take(order)
-    kept = np.empty(len(order), np.bool_)
-    kept[:1] = True
-    np.not_equal(places[1:], places[:-1], out=kept[1:])
-    second = (~kept).nonzero()[0]  # an entry of the second list at the place of the first list's entry before it
+    is_first = np.empty(len(order), np.bool_)
+    is_first[:1] = True
+    np.not_equal(places[1:], places[:-1], out=is_first[1:])
+    second = (~is_first).nonzero()[0]  # an entry of the second list at the place of the first list's entry before it
     if len(second):
         first = second - 1
         total = values.take(first) + values.take(second)
         values[first] = total
-        kept[first] = np.abs(total) >= thresh
-    return order[kept], values[kept]
+        is_first[first] = np.abs(total) >= thresh
+    return order[is_first], values[is_first]
 
 
 def check_parts(indices, values, shape):

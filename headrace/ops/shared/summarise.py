@@ -47,8 +47,8 @@ def _escaped(value: bytes) -> str:
 
 def _quoted(value: bytes) -> str:
     """The text in quotes, its ASCII escaped; bytes that are not UTF-8 survive encoding with "surrogateescape"."""
-    kept = (b.decode("utf-8", "surrogateescape") if b[0] > 127 else _escaped(b) for b in _RUNS.findall(value))
-    return f'"{"".join(kept)}"'
+    pieces = (b.decode("utf-8", "surrogateescape") if b[0] > 127 else _escaped(b) for b in _RUNS.findall(value))
+    return f'"{"".join(pieces)}"'
 
 
 def _element(array: np.ndarray[Any, Any], of_bytes: Callable[[bytes], str]) -> Callable[[Any], str]:

@@ -16,8 +16,8 @@ FAR: Final = 1 << 31
 
 def whole(numbers: torch.Tensor, low: int, high: int) -> torch.Tensor:
     """The numbers cut towards zero and held between ``low`` and ``high``, as int64; NaN becomes ``low``."""
-    held = numbers.nan_to_num(nan=low).clamp(low, high)
-    return torch.where(held >= high, high, held.long())  # a large ``high`` is rounded up in floating point
+    clamped = numbers.nan_to_num(nan=low).clamp(low, high)
+    return torch.where(clamped >= high, high, clamped.long())  # a large ``high`` is rounded up in floating point
 
 
 def whole_of(numbers: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -418,8 +418,8 @@ def _describe(copy: Node, span: Span, part: str, first_in: int, first_out: int) 
     """Gives one partition's conditional or loop the attributes of what it has."""
     attrs = copy.attrs
     results = copy.outputs[first_out:]
-    held = len(results) if "body" in attrs else 0
-    captured = copy.inputs[first_in + held :]
+    outer = len(results) if "body" in attrs else 0
+    captured = copy.inputs[first_in + outer :]
     attrs["Tref"] = tuple(v.dtype.base_dtype for v in captured if v.dtype._is_ref_dtype)
     attrs["Tin"] = tuple(v.dtype.base_dtype for v in captured if not v.dtype._is_ref_dtype)
     attrs["output_shapes"] = tuple(v.shape for v in results)

@@ -163,16 +163,16 @@ class Homes:
     def _feeds(self, bodies: Sequence[StepGraph], fetches: list[list[str]], parts: list[str]) -> list[list[str]]:
         """Where each feed of the bodies is used; one that is a result, where that is wanted."""
         uses = self.uses(bodies)
-        wanted: dict[Value, dict[str, None]] = {}
+        homes: dict[Value, dict[str, None]] = {}
         for body in bodies:
             for value, where in zip(body.fetches, fetches, strict=True):
-                wanted.setdefault(value, {}).update(dict.fromkeys(where))
+                homes.setdefault(value, {}).update(dict.fromkeys(where))
         at: list[list[str]] = []
         for feeds in zip(*(body.feeds for body in bodies), strict=True):
             merged: dict[str, None] = {}
             for feed in feeds:
                 fixed = self._fixed.get(feed)
-                everywhere = [*uses.get(feed, ()), *wanted.get(feed, ())] if fixed is None else [fixed]
+                everywhere = [*uses.get(feed, ()), *homes.get(feed, ())] if fixed is None else [fixed]
                 merged.update(dict.fromkeys(everywhere))
             at.append(list(merged) or parts[:1])
         return at

@@ -91,9 +91,9 @@ def from_numpy(array: Any, dtype: DType | None = None, device: Any = None) -> Va
         array = np.array(array, dtype=array.dtype.newbyteorder("="), order="C", copy=True)
     tensor = torch.from_numpy(array)
     if dtype is not None:
-        wanted = torch_dtype(dtype)
-        if tensor.dtype != wanted:
-            tensor = tensor.to(wanted)
+        target = torch_dtype(dtype)
+        if tensor.dtype != target:
+            tensor = tensor.to(target)
     if device is not None and device.type != "cpu":
         tensor = to_device(tensor, device)
     return tensor
@@ -111,10 +111,10 @@ def zeros_for(value: torch.Tensor, device: Any) -> torch.Tensor:
 
 def refuse_meta(value: torch.Tensor, device: Any = None, name: str = "") -> NoReturn:
     """Says that a tensor of an accelerator of type "meta" cannot leave it."""
-    wanted = "fetched" if device is None else f"copied to {device}"
+    action = "fetched" if device is None else f"copied to {device}"
     raise InvalidArgumentError(
         None, None,
-        f"{name or 'this tensor'} has no values that could be {wanted}: its device is of torch type meta, where tensors have a "
+        f"{name or 'this tensor'} has no values that could be {action}: its device is of torch type meta, where tensors have a "
         f"shape, here {list(value.shape)}, and nothing more. Ask for its shape (tf.shape), or for operations only"
         f"{' ' + at() if device is None else ''}",
     )  # fmt: skip

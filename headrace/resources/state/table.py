@@ -72,11 +72,11 @@ class Table:
 
     def find_numbers(self, keys: np.ndarray[Any, Any], default: Any) -> np.ndarray[Any, Any] | None:
         """The values of an array of keys, looked up by position; None if the table's keys or values do not suit that."""
-        held = self._by_number
-        if held is False:
+        rows = self._by_number
+        if rows is False:
             with self._lock:
-                held = self._by_number = _ByNumber.of(self._filled(), self)
-        return held.find(keys, default) if isinstance(held, _ByNumber) else None
+                rows = self._by_number = _ByNumber.of(self._filled(), self)
+        return rows.find(keys, default) if isinstance(rows, _ByNumber) else None
 
     def insert(self, keys: Iterable[Any], values: Iterable[Any]) -> None:
         self._check_mutable()

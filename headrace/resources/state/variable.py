@@ -109,10 +109,10 @@ class Variable:
         return f"<variable {self.name} {self.dtype.name} {'set' if self.initialized else 'uninitialised'}>"
 
 
-def locked(variables: Sequence[Variable], wanted: bool) -> contextlib.AbstractContextManager[Any]:
-    """All the locks if ``wanted``, always taken in the same order, so that two updates cannot wait for each other."""
+def locked(variables: Sequence[Variable], locking: bool) -> contextlib.AbstractContextManager[Any]:
+    """All the locks if ``locking``, always taken in the same order, so that two updates cannot wait for each other."""
     stack = contextlib.ExitStack()
-    if wanted:
+    if locking:
         for variable in sorted(variables, key=id):
             stack.enter_context(variable.lock)
     return stack

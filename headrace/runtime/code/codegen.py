@@ -108,7 +108,7 @@ class _Writer:
         self.on_arrays = on_arrays
         self.recursions = recursions
         self.script = Script(binder.recorder)
-        self.held = Holder(self.script, binder)
+        self.holder = Holder(self.script, binder)
         self.place_of = cache(binder.place)
         self.bodies: list[Program] = []
         self.written: dict[StepGraph, Program] = {}  # the bodies of the node that is being written
@@ -116,50 +116,50 @@ class _Writer:
 
     def write_on_numbers(self, node: Node) -> bool:
         """Writes arithmetic on Python numbers, if that is what the node's inputs are."""
-        held, expression = self.held, node.op_def.kernels.on_numbers
+        holder, expression = self.holder, node.op_def.kernels.on_numbers
         if expression == ALL:
             return self.write_list(node)
-        if expression is None or not any(held.is_number(v) for v in node.inputs):
+        if expression is None or not any(holder.is_number(v) for v in node.inputs):
             return False
         if not all(on_host(v.dtype, v.shape) for v in (*node.inputs, *node.outputs)):
             return False
-        if not all(held.places[v] in (NUMBER, ANYWHERE) for v in node.inputs):
+        if not all(holder.places[v] in (NUMBER, ANYWHERE) for v in node.inputs):
             return False
         result = node.outputs[0]
         name = self.script.local("v")
-        held.put(result, name, NUMBER)
-        call = expression.format(*[held.number(v) for v in node.inputs])
+        holder.put(result, name, NUMBER)
+        call = expression.format(*[holder.number(v) for v in node.inputs])
         self.script.write(wrapped(call, result.dtype, name, self.script.bind("g", wrap)), node)
         return True
 
     def write_list(self, node: Node) -> bool:
         """Writes a list of Python numbers, if only the host reads the value: the bounds of a slice, the sizes of a shape."""
-        held, result = self.held, node.outputs[0]
+        holder, result = self.holder, node.outputs[0]
         if (
             result not in self.read_on_host
             or result.dtype not in _NUMBERS
-            or not all(map(held.is_on_host, node.inputs))
+            or not all(map(holder.is_on_host, node.inputs))
         ):
             return False
-        numbers = ", ".join([held.number(v) for v in node.inputs])
+        numbers = ", ".join([holder.number(v) for v in node.inputs])
         name = self.script.local("v")
-        held.put(result, name, LIST)
+        holder.put(result, name, LIST)
         self.script.write(f"{name} = [{numbers}]", node)
         return True
 
     def node(self, node: Node) -> None:
         op_def = node.op_def
         if op_def.traits.constant:
-            self.held.put_constant(node.outputs[0])
+            self.holder.put_constant(node.outputs[0])
             return
         if op_def.traits.handle:
-            self.held.put(node.outputs[0], self.script.bind("s", self.binder.state(node)), None)
+            self.holder.put(node.outputs[0], self.script.bind("s", self.binder.state(node)), None)
             return
         if self.write_on_numbers(node):
             return
         device, place = self.place(node)
         if op_def.traits.identity:
-            self.held.pass_on(node.inputs[0], node.outputs[0], device, place, node)
+            self.holder.pass_on(node.inputs[0], node.outputs[0], device, place, node)
             return
         array_kernel = self.on_arrays.get(node)
         arguments = self.arguments(node, device, array_kernel is not None)
@@ -175,7 +175,7 @@ class _Writer:
             call = self.call(node, device, arguments)
         self.assign(node, call, EITHER if op_def.traits.takes_arrays and device.type == "cpu" else place)
         if op_def.traits.reads_buffer and device.type == "cpu":  # the array is that of a buffer on the host
-            self.held.put_read(node.outputs[0], arguments[0])
+            self.holder.put_read(node.outputs[0], arguments[0])
 
     def place(self, node: Node) -> tuple[Any, Any]:
         """The place to run on, and where the outputs are."""
@@ -188,7 +188,7 @@ class _Writer:
             return host, host
         if traits.host_output:
             return device, HOST
-        places = [self.held.places[v] for arg, v in named_inputs(node) if not arg.host]
+        places = [self.holder.places[v] for arg, v in named_inputs(node) if not arg.host]
         if all(p in (HOST, ANYWHERE, NUMBER) for p in places) and any(p in (HOST, NUMBER) for p in places):
             if all(v.dtype.base_dtype.is_integer or v.dtype.base_dtype.is_bool for v in node.outputs):
                 return host, HOST  # integer arithmetic on shapes stays on the host, as TF1's int32 kernels do
@@ -198,7 +198,7 @@ class _Writer:
         """The expressions of the inputs, each in the form that the kernel takes."""
         if node.op_def.takes_tensors:
             if as_arrays:
-                return [self.held.array(v, node) for v in node.inputs]
+                return [self.holder.array(v, node) for v in node.inputs]
             args = zip(node.op_def.signature.inputs, node.inputs, strict=True)
             return [self.argument(node, arg, v, i, device, as_arrays) for i, (arg, v) in enumerate(args)]
         arguments = []
@@ -212,25 +212,25 @@ class _Writer:
         return arguments
 
     def argument(self, node: Node, arg: Arg, value: Value, position: int, device: Any, as_arrays: bool) -> str:
-        held, traits = self.held, node.op_def.traits
+        holder, traits = self.holder, node.op_def.traits
         if arg.host:
-            return held.host(value)
+            return holder.host(value)
         if arg.ref:
-            return held.names[value]
+            return holder.names[value]
         if as_arrays:
-            return held.array(value, node)
+            return holder.array(value, node)
         if position in node.attrs.get("host_inputs", ()):
-            return held.number(value)
-        place = held.places[value]
+            return holder.number(value)
+        place = holder.places[value]
         if (
-            (traits.transfers and place not in (ANYWHERE, ARRAY, EITHER, NUMBER) and not held.has_border(value))
+            (traits.transfers and place not in (ANYWHERE, ARRAY, EITHER, NUMBER) and not holder.has_border(value))
             or (traits.takes_arrays and place in (ARRAY, EITHER) and device.type == "cpu")
             or (traits.takes_numbers and place is NUMBER)
         ):
-            return held.names[value]
+            return holder.names[value]
         if traits.takes_arrays and position in self.array_inputs(node, device):
-            return held.array(value, node)
-        return held.tensor(value, device, node)
+            return holder.array(value, node)
+        return holder.tensor(value, device, node)
 
     def array_inputs(self, node: Node, device: Any) -> Collection[int]:
         """The inputs of a loop that stay the same and that its body uses as arrays: converted once, before the loop."""
@@ -334,7 +334,7 @@ class _Writer:
             names = []
             for value in rest[:count]:
                 name = self.script.local("v")
-                self.held.put(value, name, NUMBER if value.value_index in hosted else place)
+                self.holder.put(value, name, NUMBER if value.value_index in hosted else place)
                 if node.op_def.traits.takes_numbers and value.dtype.base_dtype in _NUMBERS:
                     after.append(self._normal(value, name, place))
                 names.append(name)
@@ -347,7 +347,7 @@ class _Writer:
     def _normal(self, value: Value, name: str, place: Any) -> str:
         """A line that turns a number or a tensor into the form that is expected of the value."""
         if on_host(value.dtype, value.shape):
-            self.held.put(value, name, NUMBER)
+            self.holder.put(value, name, NUMBER)
             return f"{name} = {self.script.bind('g', number)}({name})"
         dtype = self.script.bind("y", value.dtype.base_dtype)
         if isinstance(place, HookedPlace):
@@ -376,42 +376,44 @@ def generate(
     which run on arrays, are arrays if no ``places`` are asked for.
     """
     writer = _Writer(binder, {} if recursions is None else recursions, arrays or {})
-    script, held = writer.script, writer.held
+    script, holder = writer.script, writer.holder
     host = binder.torch_device("")
     for i, value in enumerate(inputs):
-        held.put(value, f"i{i}", (places and places.get(value)) or host)
+        holder.put(value, f"i{i}", (places and places.get(value)) or host)
     writer.read_on_host = _read_on_host(nodes, outputs)
     for node in nodes:
         writer.node(node)
     results = []
     for i, value in enumerate(outputs):
         if result_places is not None:
-            wanted = result_places[i]
-            if wanted is NUMBER:
-                results.append(held.returned_number(value))
-            elif wanted is EITHER:
-                results.append(held.either(value, host, value.op))
+            result_place = result_places[i]
+            if result_place is NUMBER:
+                results.append(holder.returned_number(value))
+            elif result_place is EITHER:
+                results.append(holder.either(value, host, value.op))
             else:
-                results.append(held.tensor(value, wanted, value.op))
-        elif held.places[value] in (NUMBER, ANYWHERE) or (held.places[value] in (ARRAY, EITHER) and places is not None):
-            results.append(held.tensor(value, host, value.op))
+                results.append(holder.tensor(value, result_place, value.op))
+        elif holder.places[value] in (NUMBER, ANYWHERE) or (
+            holder.places[value] in (ARRAY, EITHER) and places is not None
+        ):
+            results.append(holder.tensor(value, host, value.op))
         else:
-            results.append(held.names[value])
+            results.append(holder.names[value])
     if places is not None:
-        places.update((v, p) for v, p in held.places.items() if p not in (ANYWHERE, ARRAY, EITHER, None, NUMBER))
+        places.update((v, p) for v, p in holder.places.items() if p not in (ANYWHERE, ARRAY, EITHER, None, NUMBER))
     outermost = recursions is None
     quiet = outermost and (bool(arrays) or any(f.on_arrays for f in writer.bodies))
     if quiet:
         script.namespace["quiet"] = np.errstate
     returned = f"({', '.join(results)}{',' if results else ''})"
-    text, numbered = script.assemble(len(inputs), returned, (), held.read_as_arrays, quiet)
+    text, numbered = script.assemble(len(inputs), returned, (), holder.read_as_arrays, quiet)
     exec(_code(text) if outermost else compile(text, f"<headrace {title}>", "exec"), script.namespace)
     # The function is taken out of its globals: no circle keeps what they hold when the plan is dropped.
     long = bool(writer.bodies) or sum(n.op_def.kernels.inline is None for n in numbered.values()) >= LONG
     small = frozenset(arrays or ()).union(*(f.on_arrays for f in writer.bodies))
-    as_arrays = frozenset(i for i in range(len(inputs)) if held.used_as_array(f"i{i}"))
+    as_arrays = frozenset(i for i in range(len(inputs)) if holder.used_as_array(f"i{i}"))
     call = script.namespace.pop("strand")
-    return Program(call, text, numbered, held.names, tuple(writer.bodies), long, small, as_arrays, held.converted)
+    return Program(call, text, numbered, holder.names, tuple(writer.bodies), long, small, as_arrays, holder.converted)
 
 
 def _read_on_host(nodes: Sequence[Node], outputs: Sequence[Value]) -> set[Value]:
@@ -437,16 +439,16 @@ def generate_begin(
 ) -> Program:  # fmt: skip
     """The function ``strand(i0, i1, ..., done, step)`` that begins the last node, an asynchronous one; it gives the wait."""
     writer = _Writer(binder, {}, {})
-    script, held = writer.script, writer.held
+    script, holder = writer.script, writer.holder
     host = binder.torch_device("")
     for i, value in enumerate(inputs):
-        held.put(value, f"i{i}", places.get(value) or host)
+        holder.put(value, f"i{i}", places.get(value) or host)
     for node in nodes[:-1]:
         writer.node(node)
     wait = writer.begin(nodes[-1])
     text, numbered = script.assemble(len(inputs), wait, ("done", "step"))
     exec(compile(text, f"<headrace begin {title}>", "exec"), script.namespace)
-    return Program(script.namespace.pop("strand"), text, numbered, held.names)
+    return Program(script.namespace.pop("strand"), text, numbered, holder.names)
 
 
 def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions, variables: int = 0) -> Program:
@@ -459,11 +461,11 @@ def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Rec
     fed = {v.op for v in body.feeds}
     place = EITHER if device.type == "cpu" else device
     places = {v: NUMBER if h else place for v, h in zip(body.feeds, body.host_feeds, strict=True)}
-    wanted = [NUMBER if h else place for h in body.host_fetches]
+    result_places = [NUMBER if h else place for h in body.host_fetches]
     nodes = [n for n in body.nodes if n not in fed]
     again = dict(zip(body.feeds[:variables], body.fetches, strict=False))
     small = choose_arrays(nodes, (), binder, body.feeds, again) if place is EITHER else {}
-    return generate(nodes, body.feeds, body.fetches, binder, "body", places, wanted, recursions, small)
+    return generate(nodes, body.feeds, body.fetches, binder, "body", places, result_places, recursions, small)
 
 
 def choose_arrays(

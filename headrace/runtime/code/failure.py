@@ -53,10 +53,10 @@ def _with_bodies(program: Program) -> list[Program]:
 
 def node_error(error: BaseException, program: Program) -> BaseException:
     """What to raise instead of ``error``; an error that no node raised passes through."""
-    node, held, program = failed_node(program, error.__traceback__)
+    node, values, program = failed_node(program, error.__traceback__)
     if node is None or isinstance(error, (KeyboardInterrupt, SystemExit)):
         return error
-    return blame(node, error, program, held)
+    return blame(node, error, program, values)
 
 
 def raisable(error: BaseException, program: Program) -> BaseException:
@@ -67,17 +67,17 @@ def raisable(error: BaseException, program: Program) -> BaseException:
     return failure
 
 
-def blame(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> BaseException:
-    """What to raise instead of an error of this node.  ``held`` are the values by their names in the program."""
+def blame(node: Node, error: BaseException, program: Program, by_name: dict[str, Any]) -> BaseException:
+    """What to raise instead of an error of this node.  ``by_name`` are the values by their names in the program."""
     node = _blamed(node, error)
     if node.op_def.traits.compiled and isinstance(error, errors.OpError) and error.op is not None:
         return error  # it names its node already
-    uninitialized = _uninitialized(node, error, program, held)
+    uninitialized = _uninitialized(node, error, program, by_name)
     if uninitialized is not None:
         raised_class: type[errors.OpError] = errors.FailedPreconditionError
         node, message = uninitialized
     elif node.op_def.built_in and is_from_below(error):
-        values = [_held(v, program, held) for v in node.inputs]
+        values = [_value_of(v, program, by_name) for v in node.inputs]
         raised_class, message = refusal(node.op_def, node.attrs, values, error)
     else:
         raised_class, message = error_class(error)
@@ -87,7 +87,7 @@ def blame(node: Node, error: BaseException, program: Program, held: dict[str, An
     )  # the user knows no internal op
     text = (
         f"{message}\n\t [[node {node.name} ({shown}) made at {node.source}, on {node.device or 'no device'}]]"
-        f"{_inputs(node, program, held)}\n\t run at {user_source(2)}"
+        f"{_inputs(node, program, by_name)}\n\t run at {user_source(2)}"
     )
     if raised_class is errors.OpError:
         raised_class = errors.UnknownError
@@ -118,14 +118,16 @@ def error_class(error: BaseException) -> tuple[type[errors.OpError], str]:
     return tf_class, message
 
 
-def _uninitialized(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> tuple[Node, str] | None:
+def _uninitialized(
+    node: Node, error: BaseException, program: Program, values: dict[str, Any]
+) -> tuple[Node, str] | None:
     """The node that reads, and what to say: a variable's buffer is an attribute that is unset until the first assignment."""
     if not isinstance(error, AttributeError) or getattr(error, "name", None) != "value":
         return None
     for used in node.inputs:
         reader, value = _reader(used) or (node, used)
         if value.dtype._is_ref_dtype:
-            handle = held.get(program.names[value]) or program.call.__globals__.get(program.names[value])
+            handle = values.get(program.names[value]) or program.call.__globals__.get(program.names[value])
             if getattr(handle, "initialized", False):
                 continue
             origin = root(value).op
@@ -158,21 +160,21 @@ def _static(value: Value) -> list[str]:
     return ["..."] if dims is None else ["?" if d is None else str(d) for d in dims]
 
 
-def _held(value: Value, program: Program, held: dict[str, Any]) -> Any:
+def _value_of(value: Value, program: Program, values: dict[str, Any]) -> Any:
     """The value that the step holds; None if it is gone by now."""
     if value.op.op_def.traits.constant:
         return value.op.attrs["value"]
     name = program.names.get(value, "")
     for one in (name, *(other for (of, _), other in program.converted.items() if of == name)):
-        if one in held:
-            return held[one]
+        if one in values:
+            return values[one]
     return program.call.__globals__.get(name)  # handles are not among the locals
 
 
-def _inputs(node: Node, program: Program, held: dict[str, Any]) -> str:
+def _inputs(node: Node, program: Program, values: dict[str, Any]) -> str:
     parts = []
     for value in node.inputs:
-        held_value = _held(value, program, held)
+        held_value = _value_of(value, program, values)
         known = held_value.shape if isinstance(held_value, (torch.Tensor, np.ndarray)) else None
         shape = f"[{', '.join(_static(value))}]" if known is None else list(known)
         parts.append(f"{client_name(value)} {value.dtype.base_dtype.name}{shape}")

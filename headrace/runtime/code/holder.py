@@ -156,7 +156,7 @@ class Holder:
 
     def used_as_array(self, name: str) -> bool:
         """Whether what has this name was turned into an array, and into nothing else."""
-        return {place for held, place in self.converted if held == name} == {ARRAY}
+        return {place for variable, place in self.converted if variable == name} == {ARRAY}
 
     def host(self, value: Value) -> str:
         """The value as a Python number or a list of them; strings as they are.  A constant's value is known on every device."""

@@ -79,11 +79,11 @@ def array_problems(
                 continue
             a, b = a.value, b.value.numpy()
         a = torch.as_tensor(a)
-        wanted = a.numpy().dtype
+        array_dtype = a.numpy().dtype
         if not isinstance(b, (np.ndarray, np.generic, torch.Tensor)):
             problems.append(f"output {i} must be an array or a scalar of numpy's, not {type(b).__name__}")
-        elif not isinstance(b, torch.Tensor) and b.dtype != wanted:
-            problems.append(f"output {i} must be {wanted}; on arrays it is {b.dtype}")
+        elif not isinstance(b, torch.Tensor) and b.dtype != array_dtype:
+            problems.append(f"output {i} must be {array_dtype}; on arrays it is {b.dtype}")
         elif tuple(a.shape) != tuple(b.shape) or not close(a, torch.as_tensor(b), rtol, atol):
             problems.append(
                 f"output {i} differs on arrays: {np.asarray(b).tolist()!r:.80} instead of {a.tolist()!r:.80}"
@@ -181,13 +181,13 @@ def _dtype_problems(outputs: Sequence[Any], dtypes: Sequence[DType]) -> list[str
         return [f"the kernel gives {len(outputs)} outputs, the signature {len(dtypes)}"]
     problems = []
     for i, (value, dtype) in enumerate(zip(outputs, dtypes, strict=True)):
-        wanted = TORCH_DTYPES.get(dtype.base_dtype)
+        expected = TORCH_DTYPES.get(dtype.base_dtype)
         if dtype._is_ref_dtype:
             continue
         if isinstance(value, torch.Tensor):
-            if value.dtype is not wanted:
+            if value.dtype is not expected:
                 problems.append(f"output {i} must be {dtype.name}; the kernel gives {value.dtype}")
-        elif wanted is not None:
+        elif expected is not None:
             problems.append(f"output {i} must be a {dtype.name} tensor; the kernel gives {type(value).__name__}")
         elif dtype.name == "string" and not _is_string_array(value):
             problems.append(f"output {i} must be an object array of bytes; the kernel gives {value!r:.60}")

@@ -108,9 +108,9 @@ class Script:
     def _recorded(self, recorder: Recorder, unused: Set[int]) -> dict[int, str]:
         """The lines of nodes with the clock around them; lines of one node that follow each other are timed together."""
         self.namespace["clock"], self.namespace["note"] = recorder.clock, recorder.note
-        kept = [i for i in range(len(self.lines)) if i not in unused]
+        used = [i for i in range(len(self.lines)) if i not in unused]
         changed = {}
-        for before, i, after in zip([-1, *kept], kept, [*kept[1:], -1], strict=False):
+        for before, i, after in zip([-1, *used], used, [*used[1:], -1], strict=False):
             line, node = self.lines[i]
             if node is None or node.op_def.traits.asynchronous:
                 continue

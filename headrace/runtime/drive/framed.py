@@ -52,7 +52,7 @@ class FramedPlan:
         """
         flow = FramedFlow(self.flow)
         fetched: dict[tuple[int, int], Any] = {}
-        wanted = {self.positions[v.op] for v in self.fetches}
+        fetch_positions = {self.positions[v.op] for v in self.fetches}
         queue = deque(flow.start())
         ready = None
         with Waits(step, pool) as waits, Lanes(pool, set(self.lanes.values())) as lanes:
@@ -69,7 +69,7 @@ class FramedPlan:
                         )
                     else:
                         ready, outputs = waits.next()
-                    if ready.node in wanted and self._is_outermost(ready, flow):
+                    if ready.node in fetch_positions and self._is_outermost(ready, flow):
                         fetched.update(((ready.node, i), value) for i, value in enumerate(outputs))
                     if step.error is not None or step.until is not None:
                         step.stop_if_over(f"in {self._where(ready)}")
@@ -150,8 +150,8 @@ class FramedPlan:
             return bool(number(pred))
         except ValueError as e:
             node = self.nodes[ready.node]
-            held = {program.names.get(node.inputs[1], ""): pred} if program is not None else {}
-            raise blame(node, e, program, held) from None  # type: ignore[arg-type]
+            values = {program.names.get(node.inputs[1], ""): pred} if program is not None else {}
+            raise blame(node, e, program, values) from None  # type: ignore[arg-type]
 
 
 def _index(position: int) -> Any:
@@ -240,5 +240,5 @@ def _program(node: Node, inputs: Sequence[Value], binder: Binder, places: dict[V
         return generate(nodes, inputs, node.outputs, binder, node.name, places)
     # What primitives hand on is not in the memory of a device with hooks: a Merge may get it from several places.
     hooked = any(isinstance(places.get(v), HookedPlace) for v in node.inputs)
-    wanted = [host] * len(node.inputs) if hooked else None
-    return generate(nodes, inputs, node.inputs, binder, node.name, places, wanted)
+    result_places = [host] * len(node.inputs) if hooked else None
+    return generate(nodes, inputs, node.inputs, binder, node.name, places, result_places)

@@ -160,14 +160,14 @@ LOCAL_TASK: Final = "/job:localhost/replica:0/task:0"
 
 def local_devices(device_count: dict[str, int] | None = None, prefix: str = LOCAL_TASK) -> list[Device]:
     """The devices of this process, preferred ones first.  ``device_count`` limits a type, or gives several CPUs."""
-    wanted = {k.upper(): v for k, v in (device_count or {}).items()}
-    for name in wanted:
+    counts = {k.upper(): v for k, v in (device_count or {}).items()}
+    for name in counts:
         if name not in _types:
             raise ValueError(f"device_count names unknown device type {name!r}; known: {', '.join(device_types())}")
     devices: list[Device] = []
     for device_type in sorted(_types.values(), key=lambda t: -t.priority):
         present = device_type.count()
-        number = wanted.get(device_type.name, present)
+        number = counts.get(device_type.name, present)
         if device_type.torch_type != "cpu":
             number = min(number, present)
         elif device_type.name == "CPU":
@@ -180,8 +180,8 @@ def local_devices(device_count: dict[str, int] | None = None, prefix: str = LOCA
 
 def visible_devices(devices: Sequence[Device], filters: Sequence[str]) -> list[Device]:
     """The devices that match one of the filters, ``ConfigProto.device_filters``; all of them if there is no filter."""
-    wanted = checked_filters(filters)
-    visible = [d for d in devices if not wanted or any(same_or_matches(name, d.name) for name in wanted)]
+    allowed = checked_filters(filters)
+    visible = [d for d in devices if not allowed or any(same_or_matches(name, d.name) for name in allowed)]
     if not any(d.device_type == "CPU" for d in visible):
         raise InvalidArgumentError(
             None, None,
@@ -233,11 +233,11 @@ def configured(devices: Sequence[Device], config: ConfigProto) -> list[Device]:
     return [replace(d, threads=threads.get(d.name, 0), memory_limit=limits.get(d.name, 0)) for d in devices]
 
 
-def _thread_budgets(devices: Sequence[Device], wanted: Mapping[str, int]) -> dict[str, int]:
+def _thread_budgets(devices: Sequence[Device], requested: Mapping[str, int]) -> dict[str, int]:
     """``ConfigProto.device_threads``: the threads of CPUs by their full or partial names; the last that fits counts."""
     cpus = [d.name for d in devices if d.torch_device.type == "cpu"]
     budgets: dict[str, int] = {}
-    for name, threads in wanted.items():
+    for name, threads in requested.items():
         fitting = [cpu for cpu in cpus if same_or_matches(name, cpu)]
         if not fitting:
             raise ValueError(
@@ -278,9 +278,9 @@ def deterministic() -> bool:
     return setting == "1" or (not setting and _asked[0])
 
 
-def ask_deterministic(wanted: bool) -> None:
+def ask_deterministic(on: bool) -> None:
     """Says whether determinism is asked for where the environment says nothing."""
-    _asked[0] = wanted
+    _asked[0] = on
 
 
 def configure(devices: Sequence[Device], config: ConfigProto) -> None:

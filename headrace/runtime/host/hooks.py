@@ -172,10 +172,10 @@ class HookedPlace:
                 )  # fmt: skip
             if not fits:
                 shape = value.shape.tuple
-                wanted = f"{value.dtype.name}{'' if shape is None else list(shape)} on {self.torch_device.type!r}"
+                expected = f"{value.dtype.name}{'' if shape is None else list(shape)} on {self.torch_device.type!r}"
                 raise InvalidArgumentError(
                     None, None,
-                    f"{self._hook('launch')} returned {_described(output)} for {value.name}; expected is {wanted}, as "
+                    f"{self._hook('launch')} returned {_described(output)} for {value.name}; expected is {expected}, as "
                     "run() returns it",
                 )  # fmt: skip
             return output

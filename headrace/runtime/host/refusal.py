@@ -36,8 +36,8 @@ def refusal(
     text = str(error)
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or _NO_MEMORY.search(text):
         amount = _BYTES.search(text)
-        wanted = f" of {amount[1]}" if amount else ""
-        return errors.ResourceExhaustedError, f"OOM when allocating memory{wanted} for op {op_def.name}"
+        amount_text = f" of {amount[1]}" if amount else ""
+        return errors.ResourceExhaustedError, f"OOM when allocating memory{amount_text} for op {op_def.name}"
     if isinstance(error, RecursionError):
         return errors.ResourceExhaustedError, f"op {op_def.name} is nested too deeply"
     if isinstance(error, StopIteration):

@@ -98,8 +98,8 @@ class RegisteredGraph:
         array = node.attrs["value"]
         key = (id(array), node.attrs["dtype"], place)
         with self._lock:
-            held = self._constants.get(key)
-            if held is None:
+            shared = self._constants.get(key)
+            if shared is None:
                 hooked = isinstance(place, HookedPlace)
                 torch_device = self.torch_device("") if hooked else place
                 kernel = find_kernel(REGISTRY.get("Const"), torch_device.type, node.attrs)
@@ -107,8 +107,8 @@ class RegisteredGraph:
                 if hooked:
                     with _blaming(node):
                         value = place.from_host(value)
-                held = self._constants[key] = (array, value)
-            return held[1]
+                shared = self._constants[key] = (array, value)
+            return shared[1]
 
     def state(self, node: Node) -> Any:
         """The node's state, made on first use and shared by all plans; what is in a container is looked up anew after a reset."""

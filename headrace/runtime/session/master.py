@@ -100,8 +100,8 @@ class Master:
         names = tuple(d.name for d in self.devices)
         chooser = Chooser(names, self.worker.has_kernel, self.config.allow_soft_placement)
         shared = not self._owns_worker or self._cluster is not None
-        kept = self.graph._state_homes.setdefault(names, {}) if shared else {}
-        return WholeGraph(self.graph, chooser, self.config.graph_options.place_pruned_graph, kept)
+        homes = self.graph._state_homes.setdefault(names, {}) if shared else {}
+        return WholeGraph(self.graph, chooser, self.config.graph_options.place_pruned_graph, homes)
 
     @property
     def after_each_pass(self) -> Callable[[str, StepGraph], None] | None:

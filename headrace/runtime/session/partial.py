@@ -70,11 +70,11 @@ class PartialRun:
                         member.worker.give(self._number, self._feeds[i], feeds[i])
             missing = 0
             for member in self._members:
-                wanted = [i for i in member.fetches if i in fetches]
-                if wanted:
+                indices = [i for i in member.fetches if i in fetches]
+                if indices:
                     missing += 1
-                    keys = [self._fetches[i] for i in wanted]
-                    member.worker.take(self._number, keys, partial(_tell, events, tuple(wanted)))
+                    keys = [self._fetches[i] for i in indices]
+                    member.worker.take(self._number, keys, partial(_tell, events, tuple(indices)))
             while missing:
                 positions, values, error = step.next(events)
                 failure = self._error or error

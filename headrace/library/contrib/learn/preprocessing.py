@@ -52,10 +52,10 @@ class CategoricalVocabulary:
     def trim(self, min_frequency: int, max_frequency: int = -1) -> None:
         """Keeps words seen more than ``min_frequency`` times (and fewer than the largest), the most frequent first."""
         ranked = sorted(sorted(self._counts.items(), key=lambda i: i[0]), key=lambda i: i[1], reverse=True)
-        kept = [w for w, n in ranked if n > min_frequency and (max_frequency <= 0 or n < max_frequency)]
-        self._words = [self._unknown_token, *kept]
+        frequent = [w for w, n in ranked if n > min_frequency and (max_frequency <= 0 or n < max_frequency)]
+        self._words = [self._unknown_token, *frequent]
         self._mapping = {word: i for i, word in enumerate(self._words)}
-        self._counts = Counter({word: self._counts[word] for word in kept})
+        self._counts = Counter({word: self._counts[word] for word in frequent})
 
     def reverse(self, class_id: int) -> str:
         """The word of a number."""

@@ -114,11 +114,11 @@ def _checked(cmd: str, options: Options | Literal[0], run_meta: Any) -> Options:
         raise ValueError(
             f"options are a dict made by tf.profiler.ProfileOptionBuilder; received one without {', '.join(lacking)} {at()}"
         )
-    wanted = [name for name in options["select"] if name not in _SHOWN]
+    unknown = [name for name in options["select"] if name not in _SHOWN]
     if options["order_by"] not in _ORDERS:
-        wanted.append(options["order_by"])
-    if run_meta is not None or wanted or options["output"].startswith(("timeline:", "pprof:")):
-        what = ", ".join(map(repr, wanted)) or ("run_meta" if run_meta is not None else repr(options["output"]))
+        unknown.append(options["order_by"])
+    if run_meta is not None or unknown or options["output"].startswith(("timeline:", "pprof:")):
+        what = ", ".join(map(repr, unknown)) or ("run_meta" if run_meta is not None else repr(options["output"]))
         raise errors.UnimplementedError(
             None, None, f"profile: {what} needs traces of steps, which are not taken; what can be selected and ordered by "
             f"is {', '.join(map(repr, _ORDERS))} {at()}",

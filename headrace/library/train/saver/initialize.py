@@ -136,19 +136,19 @@ def warm_start(
     log.info("Warm-starting from %s: %s", ckpt_to_initialize_from, sorted(groups))
 
 
-def _grouped(wanted: Any) -> dict[str, list[Any]]:
+def _grouped(chosen: Any) -> dict[str, list[Any]]:
     """The variables to start by the name of the whole, the parts of one together."""
     graph = context.get_default_graph()
-    if wanted is None:
+    if chosen is None:
         variables = []
-    elif isinstance(wanted, str):
-        variables = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, wanted)
-    elif all(isinstance(one, str) for one in wanted):
+    elif isinstance(chosen, str):
+        variables = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, chosen)
+    elif all(isinstance(one, str) for one in chosen):
         everything = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
-        variables = [v for v in everything if any(re.match(pattern, v.name) for pattern in wanted)]
+        variables = [v for v in everything if any(re.match(pattern, v.name) for pattern in chosen)]
     else:
         variables = [
-            part for one in wanted for part in (one if isinstance(one, (list, PartitionedVariable)) else [one])
+            part for one in chosen for part in (one if isinstance(one, (list, PartitionedVariable)) else [one])
         ]
     groups: dict[str, list[Any]] = {}
     for variable in variables:

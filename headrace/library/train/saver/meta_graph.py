@@ -114,10 +114,10 @@ def create_meta_graph_def(
 set_meta_graph_maker(create_meta_graph_def)
 
 
-def _check_message(argument: str, message: Any, wanted: str) -> None:
+def _check_message(argument: str, message: Any, class_name: str) -> None:
     name = getattr(getattr(message, "DESCRIPTOR", None), "full_name", "")
-    if message is not None and not name.endswith(f".{wanted}"):
-        raise TypeError(f"{argument} must be of type {wanted}. Received type: {type(message)}. {at()}")
+    if message is not None and not name.endswith(f".{class_name}"):
+        raise TypeError(f"{argument} must be of type {class_name}. Received type: {type(message)}. {at()}")
 
 
 def _variables_in(graph: Graph, scope: str | None) -> dict[str, Any]:

@@ -22,13 +22,13 @@ _PASS_ON = ("Identity", "Reshape")
 
 def check_restore(graph: Graph, restore_op_name: str, prefix: str) -> None:
     """NotFoundError or InvalidArgumentError, with the variable and what was expected and found, if the two do not fit."""
-    wanted = list(_wanted(graph.get_operation_by_name(restore_op_name)))
+    tensors = list(_restored_tensors(graph.get_operation_by_name(restore_op_name)))
     with open_checkpoint(prefix) as checkpoint:
-        for variable, reshaped, restore, index in wanted:
+        for variable, reshaped, restore, index in tensors:
             _check(checkpoint, variable, reshaped, restore, index)
 
 
-def _wanted(restore_op: Operation) -> Iterator[tuple[Tensor, bool, Operation, int]]:
+def _restored_tensors(restore_op: Operation) -> Iterator[tuple[Tensor, bool, Operation, int]]:
     """For each assignment: the variable, whether the value is reshaped, the Restore node and which output of it."""
     pending, seen = [restore_op], {restore_op}
     while pending:

@@ -330,8 +330,8 @@ class Saver:
             file.write_durably(meta_graph_filename(prefix, suffix), message)
         if latest_filename is not None:
             self._remember(prefix)
-            folder, kept = os.path.dirname(prefix), self.last_checkpoints
-            write_checkpoint_state(folder, prefix, kept, latest_filename, self._save_relative_paths)
+            folder, checkpoints = os.path.dirname(prefix), self.last_checkpoints
+            write_checkpoint_state(folder, prefix, checkpoints, latest_filename, self._save_relative_paths)
             self._remove_old(suffix)
 
     def _report(self, report: SaveReport) -> None:
@@ -418,11 +418,11 @@ class Saver:
         if takers is None or self._is_empty:
             self.restore(sess, prefix)
             return 0
-        wanted = [taker for name in names or () for taker in takers.get(name, ())]
-        log.info("Restoring %d of %d variables from %s", len(wanted), len(takers), prefix)
+        matching = [taker for name in names or () for taker in takers.get(name, ())]
+        log.info("Restoring %d of %d variables from %s", len(matching), len(takers), prefix)
         check_restore(sess.graph, self.saver_def.restore_op_name, prefix)
-        if wanted:
-            sess.run(wanted, {self.saver_def.filename_tensor_name: prefix})
+        if matching:
+            sess.run(matching, {self.saver_def.filename_tensor_name: prefix})
         return len(takers.keys() - set(names or ()))
 
     def _restore_eagerly(self, prefix: str) -> None:

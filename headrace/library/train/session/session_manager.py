@@ -94,13 +94,13 @@ class SessionManager:
         step = get_global_step(self._graph)
         name = None if step is None else step.op.name
         known = None if name is None or missing is None or name in missing else int(sess.run(step))
-        kept = saver._restore_variables(sess, path, missing)
+        restored = saver._restore_variables(sess, path, missing)
         saved = None if name is None else _saved_step(path, name)
-        if kept and (known is None or known != saved):
+        if restored and (known is None or known != saved):
             log.warning(
                 "The model is of two moments: %s variables were lost and have the values of %s%s; %d others kept theirs%s. "
                 "restore='all' restores everything.",
-                len(missing or ()), path, "" if saved is None else f", of global step {saved}", kept,
+                len(missing or ()), path, "" if saved is None else f", of global step {saved}", restored,
                 ", of later steps" if known is None else f", of global step {known}",
             )  # fmt: skip
 

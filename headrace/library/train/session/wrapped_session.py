@@ -248,8 +248,10 @@ class HookedSession(WrappedSession):
             options = self._no_options
         if metadata is None:
             metadata = RunMetadata() if options.trace_level else self._no_metadata
-        wanted = {i: r.fetches for i, r in enumerate(requests) if r is not None and r.fetches is not None}
-        value, results = self._sess.run((fetches, wanted), feed_dict=feeds, options=options, run_metadata=metadata)
+        fetches_of_hooks = {i: r.fetches for i, r in enumerate(requests) if r is not None and r.fetches is not None}
+        value, results = self._sess.run(
+            (fetches, fetches_of_hooks), feed_dict=feeds, options=options, run_metadata=metadata
+        )
         for i, hook in enumerate(self._hooks):
             hook.after_run(run_context, SessionRunValues(results.get(i), options, metadata))
         self._should_stop = self._should_stop or run_context.stop_requested

@@ -42,7 +42,7 @@ class Checkpoint:
         """A tensor that is kept whole."""
         raise NotImplementedError
 
-    def _read_kept(self, name: str, dtype: DType, kept: Extents, shape: tuple[int, ...]) -> Any:
+    def _read_piece(self, name: str, dtype: DType, piece: Extents, shape: tuple[int, ...]) -> Any:
         """A slice as it is kept."""
         raise NotImplementedError
 
@@ -68,36 +68,36 @@ class Checkpoint:
     def read_slice(self, name: str, extents: Extents) -> Any:
         """Part of a tensor."""
         entry = self.entry(name)
-        wanted = placed(extents, entry.shape)
+        place = placed(extents, entry.shape)
         if not entry.slices:
             array = self._read_whole(name, entry)
-            return array if wanted == _whole(entry.shape) else array[index_of(wanted, _whole(entry.shape))].copy()
-        return self._assembled(name, entry, wanted)
+            return array if place == _whole(entry.shape) else array[index_of(place, _whole(entry.shape))].copy()
+        return self._assembled(name, entry, place)
 
-    def _assembled(self, name: str, entry: Entry, wanted: Extents) -> Any:
+    def _assembled(self, name: str, entry: Entry, extents: Extents) -> Any:
         """Part of a tensor, from those of its slices that have a share in it."""
         stored = object if entry.dtype == dtypes.string else stored_dtype(entry.dtype)
-        size = math.prod(length for _, length in wanted)
+        size = math.prod(length for _, length in extents)
         shares = []
-        for kept in dict.fromkeys(entry.slices):
-            place = placed(kept, entry.shape)
-            common = shared(place, wanted)
+        for piece in dict.fromkeys(entry.slices):
+            place = placed(piece, entry.shape)
+            common = shared(place, extents)
             if common is not None:
-                shares.append((kept, place, common))
+                shares.append((piece, place, common))
         filled = sum(math.prod(length for _, length in common) for *_, common in shares)
         if filled != size:
             raise errors.InvalidArgumentError(
                 None, None,
                 f"the slices of {name} in checkpoint {self.prefix} have {filled} of the {size} elements of the slice "
-                f"{extents_text(wanted)} of shape {list(entry.shape)}",
+                f"{extents_text(extents)} of shape {list(entry.shape)}",
             )  # fmt: skip
         result = None
-        for kept, place, common in shares:
-            array = self._read_kept(name, entry.dtype, kept, tuple(length for _, length in place))
+        for piece, place, common in shares:
+            array = self._read_piece(name, entry.dtype, piece, tuple(length for _, length in place))
             if result is None:  # not before the first slice was there: a damaged index asks for much
-                result = np.empty([length for _, length in wanted], stored)
-            result[index_of(common, wanted)] = array[index_of(common, place)]
-        return np.empty([length for _, length in wanted], stored) if result is None else result
+                result = np.empty([length for _, length in extents], stored)
+            result[index_of(common, extents)] = array[index_of(common, place)]
+        return np.empty([length for _, length in extents], stored) if result is None else result
 
 
 def _whole(shape: tuple[int, ...]) -> Extents:

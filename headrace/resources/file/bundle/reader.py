@@ -81,9 +81,9 @@ class BundleReader(Checkpoint):
             self._data(shard)
         self.is_parallel = not file.is_remote(self.prefix)
 
-    def _read_kept(self, name: str, dtype: DType, kept: Extents, shape: tuple[int, ...]) -> Any:
-        text = f"{name} (slice {extents_text(kept)})"
-        entry = self.raw_entries.get(slice_key(name.encode("utf-8", "surrogateescape"), kept))
+    def _read_piece(self, name: str, dtype: DType, piece: Extents, shape: tuple[int, ...]) -> Any:
+        text = f"{name} (slice {extents_text(piece)})"
+        entry = self.raw_entries.get(slice_key(name.encode("utf-8", "surrogateescape"), piece))
         if entry is None:
             raise errors.DataLossError(None, None, f"{self._index}: there is no entry for {text}")
         if entry.dtype != dtype or entry.shape != shape or entry.slices:

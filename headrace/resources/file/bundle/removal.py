@@ -13,19 +13,19 @@ _LARGE = 1 << 26  # bytes from which freeing them is left to a thread
 
 def remove_data(path: str) -> None:
     """Removes a file.  Its name is gone when this returns; the blocks of a large one are freed by a thread."""
-    held = _opened(path)
+    opened = _opened(path)
     try:
         file.remove(path)
     except BaseException:
-        if held is not None:
-            held.close()
+        if opened is not None:
+            opened.close()
         raise
-    if held is None:
+    if opened is None:
         return
-    if held.seek(0, os.SEEK_END) < _LARGE:
-        held.close()
+    if opened.seek(0, os.SEEK_END) < _LARGE:
+        opened.close()
     else:  # who closes an unlinked file last waits until its blocks are free
-        threading.Thread(target=held.close, name="free_blocks", daemon=True).start()
+        threading.Thread(target=opened.close, name="free_blocks", daemon=True).start()
 
 
 def _opened(path: str) -> IO[bytes] | None:

@@ -70,10 +70,10 @@ class V1Reader(Checkpoint):
         for opened in self._files:
             opened.close()
 
-    def _read_kept(self, name: str, dtype: DType, kept: Extents, shape: tuple[int, ...]) -> Any:
-        table = self._tables[name, kept]
-        text = f"{name} (slice {extents_text(kept)})" if shape else name
-        data = table.get(slice_key(name.encode("utf-8", "surrogateescape"), kept))
+    def _read_piece(self, name: str, dtype: DType, piece: Extents, shape: tuple[int, ...]) -> Any:
+        table = self._tables[name, piece]
+        text = f"{name} (slice {extents_text(piece)})" if shape else name
+        data = table.get(slice_key(name.encode("utf-8", "surrogateescape"), piece))
         if data is None:
             raise errors.DataLossError(None, None, f"{table.path}: there is no entry for {text}")
         try:

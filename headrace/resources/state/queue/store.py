@@ -162,7 +162,7 @@ class PriorityStore:
     def elements(self, taken: Sequence[Element]) -> list[Element]:
         """In the order in which they would be taken."""
         given_back = [(int(element[0]), self._first - len(taken) + i, element) for i, element in enumerate(taken)]
-        return [element for *_, element in sorted([*given_back, *self._heap], key=lambda held: held[:2])]
+        return [element for *_, element in sorted([*given_back, *self._heap], key=lambda item: item[:2])]
 
     def position(self) -> list[int]:
         return []
