@@ -1,7 +1,7 @@
 """Cells: nodes as the raising of primitives sees them, whether of the client's graph or of a step.
 
 Raising (graph/raise_loop.py, graph/raise_cond.py) turns the primitives of control flow into nodes that hold bodies.  It works on
-cells, so that a step's plan and the gradient of a graph share it; who asked for it makes nodes of the cells that come out.
+cells, so that a step's plan and the gradient of a graph share it; the caller makes nodes of the cells that come out.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ class Flat:
         self.targets = targets
         self.now: dict[Port, Port] = {}  # where the outputs of cells are that others took the place of
 
-    def wanted(self) -> set[Cell]:
+    def asked_for(self) -> set[Cell]:
         """The cells that are asked for by name."""
         return {cell for cell, _ in self.fetches} | set(self.targets)
 
     def put(self, holder: Cell, gone: set[Cell], ports: dict[Port, Port]) -> None:
-        """Puts one cell in the place of others; who waited for them waits for it.  An order must be restored afterwards."""
+        """Puts one cell in the place of others; whatever waited for them waits for it.  An order must be restored afterwards."""
         self.cells = [c for c in self.cells if c not in gone]
         replace(self.cells, ports, dict.fromkeys(gone, holder))
         self.cells.append(holder)

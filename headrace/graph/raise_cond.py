@@ -151,8 +151,8 @@ class _Conditional:
         self._drop_switches()
 
     def _drop_switches(self) -> None:
-        """Who waits for a Switch that nobody takes a value of waits for what it was given."""
-        used = self.flat.wanted().union(*([c for c, _ in cell.inputs] for cell in self.flat.cells))
+        """A cell that waits for a Switch whose values nobody takes waits for the input of the Switch."""
+        used = self.flat.asked_for().union(*([c for c, _ in cell.inputs] for cell in self.flat.cells))
         gone = self.switches - used
         instead: dict[Cell, list[Cell]] = {}
         for cell in self.flat.cells:
@@ -198,7 +198,7 @@ class _Conditional:
 
     def _may(self, members: set[Cell], merges: list[Cell]) -> bool:
         """Whether the cells are the inside of a conditional, which nobody else uses."""
-        if not members.isdisjoint(self.flat.wanted()) or any(c.is_primitive for c in members):
+        if not members.isdisjoint(self.flat.asked_for()) or any(c.is_primitive for c in members):
             return False
         if any(not self.alive[c] <= self.around for m in merges for c in m.controls if c not in members):
             return False  # a Merge may wait for what is dead, a conditional may not

@@ -36,7 +36,7 @@ Path = tuple[str, ...]
 def raise_all(make: Callable[[], Flat]) -> tuple[Flat, list[str]]:
     """All loops and conditionals that can be raised, and why others cannot.
 
-    ``make`` gives the cells anew: what is refused is left out the next time.
+    ``make`` gives the cells again: what is refused is left out the next time.
     """
     refused: set[Path] = set()
     reasons: list[str] = []
@@ -181,7 +181,7 @@ class _Loop:
                 raise Refused(f"{cell.origin.name} has an effect also when the loop ends")
 
     def _check_outside(self, loop: Cell, gone: set[Cell]) -> None:
-        if not self.inside.isdisjoint(self.flat.wanted()):
+        if not self.inside.isdisjoint(self.flat.asked_for()):
             raise Refused("something inside it is fetched, or must run")
         others = [c for c in self.flat.cells if c not in gone]
         users = [c for c in others if any(before in gone for before in c.before())]

@@ -82,10 +82,10 @@ class Mutex(Driver):
     def acquire(self, owner: Hashable, done: Done) -> Wait | None:
         """Ends with a `Held` when no other owner holds the mutex and whoever came before has had it."""
 
-        def held(_: Any, error: BaseException | None) -> None:
+        def acquired(_: Any, error: BaseException | None) -> None:
             done(Held(self) if error is None else None, error)
 
-        wait = self._begin(self._machine.acquire, Acquire(owner, held))
+        wait = self._begin(self._machine.acquire, Acquire(owner, acquired))
         self._settle()
         return wait
 
