@@ -57,7 +57,7 @@ clean: ## remove the virtual environment and every cache
 	rm -rf $(VENV) $(TF_VENV) .bench build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find headrace tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Made anew whenever the requirements or their pinned versions change. The build runs in the same environment, so that
+# Made again whenever the requirements or their pinned versions change. The build runs in the same environment, so that
 # it, too, uses pinned versions and downloads nothing else. pip compiles bytecode for what it copies, not for a checkout, and
 # where PYTHONDONTWRITEBYTECODE is set no import does either.
 $(STAMP): pyproject.toml constraints.txt

@@ -150,7 +150,7 @@ class PeakMemory:
 
     def values(self):
         with open("/proc/self/clear_refs", "w") as file:
-            file.write("5")  # the peak begins anew
+            file.write("5")  # the peak starts again
         before = _status("VmRSS")
         self._work()
         return [_status("VmHWM") - before]

@@ -77,7 +77,7 @@ _steps = itertools.count(1 << 40)
 
 
 def _dispatch(member, count):
-    """Runs the subgraph so many times."""
+    """Runs the subgraph that many times."""
     room, errors = threading.Semaphore(UNDER_WAY), []
 
     for _ in range(count):

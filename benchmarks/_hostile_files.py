@@ -447,7 +447,7 @@ def _decode_error():
 
 
 def work(kind: str, count: int, seed: int, keep: str) -> int:
-    """Reads so many changed files; returns how many went wrong, and keeps those."""
+    """Reads that many changed files; returns how many went wrong, and keeps those."""
     import logging
     import warnings
 

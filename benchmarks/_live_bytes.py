@@ -1,4 +1,4 @@
-"""The most bytes of tensors alive at once while something runs: what torch's CPU allocator handed out and took back."""
+"""The most bytes of tensors alive together while something runs: what torch's CPU allocator handed out and took back."""
 
 from __future__ import annotations
 

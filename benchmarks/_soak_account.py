@@ -41,7 +41,7 @@ class Account:
             self._taken.update(numbers)
 
     def may_have_lost(self, count):
-        """A step that takes so many elements was ended after it may have taken them."""
+        """A step that takes that many elements was ended after it may have taken them."""
         with self._lock:
             self._lost += count
 

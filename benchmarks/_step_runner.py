@@ -84,7 +84,7 @@ class StepWorker:
         return self._ask(f"{seconds}", seconds)
 
     def until(self, step: int, seconds: float) -> dict[str, Any]:
-        """When the step of this number was done, counted from the start of the process; gives up after so many seconds."""
+        """When the step of this number was done, counted from the start of the process; gives up after that many seconds."""
         return self._ask(f"{step} {seconds}", seconds)
 
     def _ask(self, line: str, seconds: float) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class StepWorker:
         return " | ".join(lines[-3:])[-800:] if lines else f"exit status {self._process.returncode}"
 
     def close(self) -> None:
-        """Ends the process, and whatever it started, at once."""
+        """Ends the process, and whatever it started, immediately."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

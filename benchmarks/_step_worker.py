@@ -2,7 +2,7 @@
 
 Prints one line of JSON when the first three steps are done (their losses, and how long the first took), then one for each
 line it reads from standard input: for a number of seconds the step times of a sample that long, for two numbers ("steps
-seconds") when the step of that number was done, at most so many seconds later. Ends with its input.
+seconds") when the step of that number was done, at most that many seconds later. Ends with its input.
 """
 
 import gc
@@ -43,7 +43,7 @@ def main(order):
 
 
 def sample(step, batch, seconds, most=sys.maxsize):
-    """The times of steps run one after the other for this long, or so many; at least one."""
+    """The times of steps run one after the other for this long, or that many; at least one."""
     gc.collect()
     times = []
     now = time.perf_counter()

@@ -28,7 +28,7 @@ PASSES = (
     "sink", "arrays",
 )  # fmt: skip
 ALL_OFF = "all of them"
-CACHE = "plan cache"  # a plan made anew for each step
+CACHE = "plan cache"  # a plan made again for each step
 TITLES = {
     "mlp": "MLP", "lenet": "LeNet", "alexnet": "AlexNet, batch 2", "lstm_lm": "LSTM", "embedding": "embedding",
     "deep_adam": "40 layers, Adam", "dynamic_rnn": "dynamic_rnn",

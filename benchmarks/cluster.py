@@ -110,7 +110,7 @@ def _free_ports(count):
 
 
 def measure(python, servers, options):
-    """All points with so many parameter servers."""
+    """All points with that many parameter servers."""
     points = []
     most = max(options.workers)
     with contextlib.ExitStack() as stack:

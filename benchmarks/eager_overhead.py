@@ -1,4 +1,4 @@
-"""What an op run at once costs besides its arithmetic: Headrace beside PyTorch and TensorFlow, all eager, on tiny tensors.
+"""What an op run eagerly costs besides its arithmetic: Headrace beside PyTorch and TensorFlow, all eager, on tiny tensors.
 
 PyTorch runs in this Python, TensorFlow (compat.v1 with eager execution) in an environment of its own: give its Python with
 `--tf-python` or $HEADRACE_TF_PYTHON, else one is made in `.bench`.

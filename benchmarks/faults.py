@@ -238,7 +238,7 @@ def _free_addresses(count):
 
 
 def run(events, seed, folder, lost_seconds):
-    """Disturbs a job so many times; returns what was seen."""
+    """Disturbs a job that many times; returns what was seen."""
     needed = ["service", "connection", "transport.endpoint"]
     preload = ["headrace", "headrace.train", *(f"headrace.cluster.{name}" for name in needed)]
     multiprocessing.get_context("forkserver").set_forkserver_preload(preload)

@@ -118,7 +118,7 @@ class Strangers:
         stranger.sndhwm = 0
         stranger.connect(f"tcp://{address}")
         try:
-            with suppress(zmq.Again):  # who is refused has no connection to send over
+            with suppress(zmq.Again):  # a stranger who is refused has no connection to send over
                 for i in range(count):
                     if i % 4 == 0 and self._random.random() < 0.5:  # well until now
                         stranger.send_multipart(

@@ -214,7 +214,7 @@ class Jobs:
 
 
 def run(kills, seed, folder):
-    """Kills so many jobs; returns what was seen."""
+    """Kills that many jobs; returns what was seen."""
     jobs = Jobs(folder, seed)
     begin = time.perf_counter()
     for number in range(kills):

@@ -55,7 +55,7 @@ class Model:
 
 
 def per_step(run: Callable[[], Any], seconds: float, settle: Callable[[], Any]) -> float:
-    """Seconds a step, over about so many seconds, after some to warm up."""
+    """Seconds a step, over about that many seconds, after some to warm up."""
     for _ in range(20):
         run()
     settle()

@@ -76,7 +76,7 @@ class Through:
 
 
 def _queue(tf, kind, shape, room):
-    """A queue with room for so many elements besides those that stay."""
+    """A queue with room for that many elements besides those that stay."""
     if kind == "FIFO":
         return tf.FIFOQueue(room, [tf.float32], [shape])
     return tf.RandomShuffleQueue(room + STAY, STAY, [tf.float32], [shape], seed=1)

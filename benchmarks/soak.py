@@ -290,7 +290,7 @@ class Tally:
 
 
 def soak(seconds, seed):
-    """Runs rounds for so many seconds; gives what was wrong in the last one, the rounds and the tally."""
+    """Runs rounds for that many seconds; gives what was wrong in the last one, the rounds and the tally."""
     threads = set(threading.enumerate())
     tally, rounds, first = Tally(), 0, 1
     end = time.monotonic() + seconds

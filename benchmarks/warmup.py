@@ -1,8 +1,8 @@
 """Wall time from the start of the process to step 1, 10, 100, 1,000 and 10,000: what a user waits for.
 
-Headrace interpreted, by default and compiled at once, beside TensorFlow, PyTorch eager and compiled, and JAX; each in a process
-of its own, one after the other, with an empty cache of compiled code. Their first losses must agree. What is not reached within
-`--seconds` of stepping is reckoned from the recent steps, and marked.
+Headrace interpreted, by default and compiled before the first step, beside TensorFlow, PyTorch eager and compiled, and JAX. Each
+runs in a process of its own, one after the other, with an empty cache of compiled code. Their first losses must agree. What is
+not reached within `--seconds` of stepping is reckoned from the recent steps, and marked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cart and pole of Barto, Sutton and Anderson (1983), in NumPy: many carts at once, each in an episode of its own.
+"""The cart and pole of Barto, Sutton and Anderson (1983), in NumPy: many carts side by side, each in an episode of its own.
 
 A pole stands on a cart. Fifty times a second the cart is pushed to the left (action 0) or to the right (action 1). An
 episode is over when the pole leans more than 12 degrees, when the cart is 2.4 metres from the middle, or after `limit`

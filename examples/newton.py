@@ -4,8 +4,8 @@ Two problems, each a single `session.run`:
 
 - Logistic regression. Each step solves a linear system with the Hessian of the loss; an inner loop halves the step until the
   loss falls by enough. The outer loop stops when the gradient is shorter than `--tolerance`.
-- Kepler's equation E - e sin E = M for thousands of orbits at once. The derivative comes from `tf.gradients` inside the loop; and
-  `tf.gradients` of the whole loop says how each answer changes with M, which is 1 / (1 - e cos E).
+- Kepler's equation E - e sin E = M for thousands of orbits together. The derivative comes from `tf.gradients` inside the loop;
+  and `tf.gradients` of the whole loop says how each answer changes with M, which is 1 / (1 - e cos E).
 
 Run it with `python examples/newton.py`; it takes a few seconds.
 """

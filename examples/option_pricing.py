@@ -1,7 +1,7 @@
 """Prices options by Monte Carlo in the graph: no learning, no data, but loops, random numbers and derivatives.
 
 A `while_loop` moves all paths of a share's price through time and keeps what the payoffs need: the last price, the sum, the
-lowest. Three call options are priced at once:
+lowest. Three call options are priced together:
 
 - European: pays by the last price. The formula of Black and Scholes says what must come out.
 - Asian: pays by the mean price. There is no formula.
@@ -87,7 +87,7 @@ def price(terms, options):
 
 
 def simulate(terms, days, pairs):
-    """What the three options pay on each of so many pairs of paths, in today's money: [3, pairs]."""
+    """What the three options pay on each of that many pairs of paths, in today's money: [3, pairs]."""
     day = terms.years / days
     drift = (terms.rate - tf.square(terms.volatility) / 2) * day
     wobble = terms.volatility * sqrt(day)

@@ -153,7 +153,7 @@ def _like(result: Any, random: np.random.RandomState) -> np.ndarray:
 
 
 def floats(*counts: int) -> Callable[..., Any]:
-    """So many inputs of n normal numbers."""
+    """That many inputs of n normal numbers."""
     return lambda n, r: tuple(normal(r, n) for _ in range(counts[0] if counts else 1))
 
 

@@ -55,7 +55,7 @@ def _field(tag, payload):
 
 
 def _example(r):
-    """A tf.Example of 16 floats, one integer and one string, as it lies in a file."""
+    """A tf.Example of 16 floats, one integer and one string, as it is stored in a file."""
     floats = _field(2, _field(1, normal(r, 16).tobytes()))
     label = _field(3, _field(1, _varint(int(r.randint(0, 1000)))))
     name = _field(1, _field(1, f"name{r.randint(0, 1000)}".encode()))

@@ -9,7 +9,7 @@ SMALL = np.float32(1e-3)
 
 
 def _apply(op, slots, *scalars, **attrs):
-    """An op on a variable, so many slots and a gradient; the other inputs are constants, by name."""
+    """An op on a variable, that many slots and a gradient; the other inputs are constants, by name."""
 
     def build(tf, *given):
         names = ("var", *slots, "grad")

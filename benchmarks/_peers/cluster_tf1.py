@@ -67,7 +67,7 @@ class Task:
         return {}
 
     def run(self, case, seconds):
-        """Steps of about so many seconds, and how long they took."""
+        """Steps of about that many seconds, and how long they took."""
         run, steps = self._cases[case], 0
         begin = time.perf_counter()
         while (elapsed := time.perf_counter() - begin) < seconds:

@@ -110,7 +110,7 @@ def _towers(tf, images, labels):
 
 
 def _two(tf, exchanges):
-    """A value that goes between two CPUs so many times."""
+    """A value that goes between two CPUs that many times."""
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [4])
         value = x

@@ -130,7 +130,7 @@ def _origin(tensor: Tensor) -> Tensor:
 
 
 def _around(graph: Any, xs: Sequence[Tensor]) -> list[Tensor]:
-    """The xs that lie in graphs around a body."""
+    """The xs that belong to graphs around a body."""
     return [x for x in xs if graph.building_function and graph.encloses(x.op.graph)]
 
 

@@ -1,4 +1,4 @@
-"""tf.contrib.eager: what ops running at once offer beyond the main names."""
+"""tf.contrib.eager: what ops that run eagerly offer beyond the main names."""
 
 from headrace.autodiff.custom import custom_gradient as custom_gradient
 from headrace.contrib import eager_metrics as metrics

@@ -95,7 +95,7 @@ def read_at(file: IO[bytes], offset: int, buffer: Any) -> int:
 
 
 def mapped(file: IO[bytes]) -> mmap.mmap:
-    """An open file of this machine as memory; who changes it changes a copy.  It outlives the open file."""
+    """An open file of this machine as memory; changes are made to a copy.  It outlives the open file."""
     return mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
 
 

@@ -82,7 +82,7 @@ def shorten_spin() -> None:
 
 
 def keep_memory() -> None:
-    """Lets the allocators keep freed memory for the next step, which would fetch it from the system anew, page by page.
+    """Lets the allocators keep freed memory for the next step, which would fetch it from the system again, page by page.
 
     glibc's malloc returns pieces of 128 KiB and more until one of 16 MiB was freed; fetching 192 KiB takes 39 us (measured).
     Torch's allocator on 64-bit Arm, mimalloc, returns what was free for 10 ms: LeNet takes 178 ms a step with it, 163 without.

@@ -51,7 +51,7 @@ def read_record(file: IO[bytes], path: str, offset: int = 0) -> bytes | None:
 
 
 def _read(file: IO[bytes], length: int) -> bytes:
-    """So many bytes, fewer at the end of the file.  Memory is taken for what the file has, not for what it says it has."""
+    """That many bytes, fewer at the end of the file.  Memory is taken for what the file has, not for what it says it has."""
     if length <= file_limits.PIECE:
         return file.read(length)
     pieces, missing = [], length

@@ -13,7 +13,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _USER_PARTS = (_PACKAGE + "models" + os.sep, _PACKAGE + "tools" + os.sep)
 _THREADS = threading.Thread.run.__code__.co_filename
 _warned: dict[tuple[object, ...], object] = {}  # so that a warning of a line is shown once
-_internal: dict[str, bool] = {}  # by file: the hash of a code object is computed anew each time
+_internal: dict[str, bool] = {}  # by file: the hash of a code object is computed again each time
 
 
 class Source(NamedTuple):

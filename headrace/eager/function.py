@@ -35,7 +35,7 @@ class Runner:
         self._lock = threading.Lock()
 
     def plan(self, results: int) -> tuple[StepPlan, list[int]]:
-        """The plan for so many results, and the positions of the handles that it writes."""
+        """The plan for that many results, and the positions of the handles that it writes."""
         planned = self._plans.get(results)
         if planned is None:
             with self._lock:

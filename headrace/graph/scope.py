@@ -15,7 +15,7 @@ from headrace.graph.operation import Operation
 class ControlScope:
     """One ``control_dependencies`` block: its ops, and the nodes made inside that already depend on them.
 
-    ``outer`` are the block's ops that lie in graphs around the one the block is for.
+    ``outer`` are the block's ops in the graphs around the one the block is for.
     """
 
     __slots__ = ("_inside", "ops", "outer")

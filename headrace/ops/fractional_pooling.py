@@ -1,6 +1,6 @@
 """Pools whose windows have random sizes, by Graham's "Fractional Max-Pooling": FractionalMaxPool, FractionalAvgPool.
 
-The edges of the windows along rows and columns are drawn anew in every step; they are outputs too, which the gradients use.
+The edges of the windows along rows and columns are drawn again in every step; they are outputs too, which the gradients use.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def _(node, grad):
 
 # ---- bicubic
 
-_STEPS = 1024  # TensorFlow looks the weights up in a table of so many steps between two rows
+_STEPS = 1024  # TensorFlow looks the weights up in a table of that many steps between two rows
 
 
 def _four(inside, outside, align_corners, half_pixel_centers, device):

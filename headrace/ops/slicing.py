@@ -223,7 +223,7 @@ def _(node, grad):
 
 
 def _packed_again(bound):
-    """A vector of several scalars, packed anew: a loop keeps the scalars for its gradient, as Python numbers."""
+    """A vector of several scalars, packed again: a loop keeps the scalars for its gradient, as Python numbers."""
     packed = bound.op
     if packed is None or packed.type != "Pack" or not all(v.shape.ndims == 0 for v in packed.inputs):
         return bound

@@ -43,7 +43,7 @@ def _on_device(values, device):
 
 
 def _copied(values, device):
-    """What stays in the area must not be changed by who looks at it."""
+    """What stays in the area must not be changed by those who look at it."""
     return [value.clone() if isinstance(value, torch.Tensor) else value.copy() for value in _on_device(values, device)]
 
 
@@ -124,7 +124,7 @@ _clear("StageClear", _row)
 
 
 def _map(context, ordered):
-    """Those who get may name some of the types only: how many an element has is told by who puts."""
+    """A get may name only some of the types: a put tells how many an element has."""
     limits = _limits(context)
     return shared_resource(
         context, MapStagingArea,

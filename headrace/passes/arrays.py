@@ -109,7 +109,7 @@ def _is_given(value: Value, free: Collection[Value]) -> bool:
 
 
 def is_free(node: Node) -> bool:
-    """Whether the node's value is there as an array and as a tensor: a constant, a variable's value where it lies.
+    """Whether the node's value is there as an array and as a tensor: a constant, a variable's value where it is stored.
 
     What a body or a stash hands on comes in the form in which it was made, mostly the one that is wanted.
     """

@@ -1,6 +1,6 @@
 """Choose a device: the first one that nodes which must share it may have, by what they ask for and by their kernels.
 
-Those who only work on state are not heard where they contradict its maker, as in TensorFlow.  Others that contradict each other
+Nodes that only work on state are not heard where they contradict its maker, as in TensorFlow.  Others that contradict each other
 are an error; with soft placement a type or number of the device that they contradict each other in is nobody's wish.
 """
 
@@ -27,7 +27,7 @@ _PARTS = ("jobs", "replicas", "tasks", "types", "ids")
 
 
 class Ask(NamedTuple):
-    """What a node, of a step or of the client's graph, asks for, and who is heard first."""
+    """What a node, of a step or of the client's graph, asks for, and which node is heard first."""
 
     node: Any
     device: str

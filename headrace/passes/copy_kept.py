@@ -28,7 +28,7 @@ def copy_kept(graph: StepGraph) -> StepGraph:
     fetched = set(graph.fetches)
     for node in large:
         value = node.inputs[1]
-        received = value.op.op_def.traits.asynchronous  # lies in a buffer of the transport, which needs it back
+        received = value.op.op_def.traits.asynchronous  # it is in a buffer of the transport, which needs it back
         if _is_fresh(value) and not received and len(users[value]) == 1 and value not in fetched:
             node.op_def = REGISTRY.get("_AssignOwn")
     for node in keepers:

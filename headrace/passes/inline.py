@@ -37,7 +37,7 @@ def inline(graph: StepGraph) -> StepGraph:
 
 
 def _after_effects(graph: StepGraph) -> set[Node]:
-    """The nodes that have an effect, or wait for one that has: who does not wait for them may come too early."""
+    """The nodes that have an effect, or wait for one that has: a node that does not wait for them may come too early."""
     late: set[Node] = set()
     for node in graph.nodes:
         if node.op_def.traits.has_effect or not late.isdisjoint(node.predecessors()):

@@ -193,7 +193,7 @@ class Loop:
 
 
 def users_of(graph: StepGraph) -> dict[Value, list[Node | None]]:
-    """Who uses each value; None stands for being fetched."""
+    """The users of each value; None stands for being fetched."""
     users: dict[Value, list[Node | None]] = {v: list(nodes) for v, nodes in graph.users().items()}
     for value in graph.fetches:
         users.setdefault(value, []).append(None)

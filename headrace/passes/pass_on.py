@@ -32,7 +32,7 @@ PUSH, POP = Ops("_PushStash"), Ops("_PopStash")
 
 
 def pass_stashes(graph: StepGraph) -> StepGraph:
-    """Passes what is pushed to who pops it."""
+    """Passes what is pushed directly to the node that pops it."""
     values: dict[Value, Value] = {}
     for node in graph.nodes:
         if values:
@@ -45,7 +45,7 @@ def pass_stashes(graph: StepGraph) -> StepGraph:
 
 
 def pass_on(graph: StepGraph) -> StepGraph:
-    """Passes what arrays hold to who reads it, as far as that is known."""
+    """Passes what arrays hold directly to the nodes that read it, where that is known."""
     pass_stashes(graph)
     known = _Known()
     for node in graph.nodes:

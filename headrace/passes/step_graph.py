@@ -21,7 +21,8 @@ from headrace.graph.text import to_text
 # from other partitions.  What comes after one is not moved before it, and nothing waits for one that it does not need.
 APART = "_apart"
 
-# An attribute of a body's feeds that come after effects outside, or in the iteration before: who waits for one waits for those.
+# An attribute of a body's feeds that come after effects outside, or in the iteration before.  Whatever waits for one
+# waits for those.
 LATE = "_late"
 
 _maker = attrgetter("op")

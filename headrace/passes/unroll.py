@@ -104,7 +104,7 @@ def _looked_at(loop: Loop) -> set[int]:
 
 
 def _used(body: StepGraph, values: Sequence[Value], count: int) -> set[int]:
-    """Which of the first feeds, so many, these values depend on."""
+    """Which of the first feeds, that many, these values depend on."""
     nodes = {*_behind(body, values), *(v.op for v in values)}
     return {i for i, feed in enumerate(body.feeds[:count]) if feed.op in nodes}
 

@@ -10,7 +10,7 @@ Nodes in the body of a function are not heard, as in TensorFlow: they follow the
 kernels that they need are looked at.
 
 A graph may grow.  What holds state stays where it was put; new members of its group go there.  Groups without state are decided
-anew when they get members.  All errors of the graph are told at the first step after it has grown, whatever that step needs.
+again when they get members.  All errors of the graph are told at the first step after it has grown, whatever that step needs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class WholeGraph:
         self._known: dict[str, bool] = {}  # devices that are asked for: whether there is one
         self._within: dict[
             FuncGraph, list[tuple[int, Operation]]
-        ] = {}  # of a function: who takes the state of which input
+        ] = {}  # of a function: the nodes that take the state of each input
         self._failure: OpError | None = None
         self._mutations = -1
         self._forget()

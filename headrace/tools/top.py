@@ -2,7 +2,7 @@
 
     headrace top grpc://localhost:2222          or   python -m headrace.tools.top grpc://localhost:2222
 
-Any task of the cluster will do: it is asked for the others.  A terminal shows the tables anew every second until Ctrl-C;
+Any task of the cluster will do: it is asked for the others.  On a terminal the tables are refreshed every second until Ctrl-C;
 elsewhere they are printed once.  `--json` prints the same as JSON, once.  The cluster's key is needed, as by every client.
 """
 

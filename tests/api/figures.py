@@ -193,7 +193,7 @@ def differences() -> dict[str, str]:
 
 
 def missing(at_least: int = 2) -> list[Symbol]:
-    """The names used by so many repositories that Headrace lacks."""
+    """The names used by that many repositories that Headrace lacks."""
     return [symbol for symbol in table() if symbol.repositories >= at_least and not present(symbol.name)]
 
 
@@ -208,7 +208,7 @@ def reason(name: str) -> str:
 
 
 def figures() -> list[tuple[int, int, int]]:
-    """For each threshold: how many names so many repositories use, and how many of those Headrace has."""
+    """For each threshold: how many names that many repositories use, and how many of those Headrace has."""
     found = []
     for at_least in THRESHOLDS:
         names = [symbol for symbol in table() if symbol.repositories >= at_least]

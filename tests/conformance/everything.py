@@ -1,9 +1,8 @@
 """`make conformance`: everything is compared with real TensorFlow, and a summary says how much that was and what differs.
 
-The results kept in tests/golden are made anew (`goldens`) while random calls are drawn (`run`) and programs with control flow run
+The results kept in tests/golden are made again (`goldens`) while random calls are drawn (`run`), programs with control flow run
 interpreted and lowered (`flow`, which alone also compiles them), and programs that TensorFlow exports with its old control flow
-are imported (`v1_flow`).  Ends with status 1 if anything differs that
-docs/differences.md does not list.
+are imported (`v1_flow`).  Ends with status 1 if anything differs that docs/differences.md does not list.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes every kept result anew with real TensorFlow and compares: new against kept, and ours against new.
+"""Makes every kept result again with real TensorFlow and compares: new against kept, and ours against new.
 
 `python tests/conformance/goldens.py`, with HEADRACE_TF_PYTHON set.  The scripts `tests/golden/make_*.py` write beside
 themselves, so they run in a copy of their folder.  Samples and optimizers are run here too, against what was just made.
@@ -61,7 +61,7 @@ def made_anew(folder: Path) -> Part:
     files = sorted([*GOLDEN.glob("*.json"), *GOLDEN.glob("*.npz")])
     for kept in files:
         found += [f"{kept.name}: {problem}" for problem in file_problems(copy / kept.name, kept)]
-    return Part("files", f"{len(SCRIPTS)} scripts run anew, {len(files)} files of results", found)
+    return Part("files", f"{len(SCRIPTS)} scripts run again, {len(files)} files of results", found)
 
 
 def file_problems(new: Path, kept: Path) -> list[str]:
@@ -90,7 +90,7 @@ def json_problems(new: Any, kept: Any, where: str) -> list[str]:
 
 
 def samples(oracle: Oracle) -> Part:
-    """Every sample anew: against the results kept, and against Headrace."""
+    """Every sample again: against the results kept, and against Headrace."""
     known, found = read(), []
     ops = compared = listed = 0
     for family in sample_results.FAMILIES:
@@ -121,7 +121,7 @@ def samples(oracle: Oracle) -> Part:
 
 
 def invalid_calls(oracle: Oracle) -> Part:
-    """TensorFlow's outcomes of invalid calls anew, against those kept, which tests/ops/test_invalid_inputs.py compares."""
+    """TensorFlow's outcomes of invalid calls again, against those kept, which tests/ops/test_invalid_inputs.py compares."""
     kept, spoilable = fault_results.load(), invalid_samples()
     found, calls = [], 0
     with Oracle(limit=make_faults.SECONDS) as impatient:  # some of these calls never end
@@ -133,7 +133,7 @@ def invalid_calls(oracle: Oracle) -> Part:
 
 
 def partial_shapes(oracle: Oracle) -> Part:
-    """TensorFlow's static shapes anew, against those kept; tests/ops/test_partial_shapes.py compares ours with them."""
+    """TensorFlow's static shapes again, against those kept; tests/ops/test_partial_shapes.py compares ours with them."""
     kept, spoilable = partial_results.load(), invalid_samples()
     found = [
         f"{name}: the shapes kept are stale; run {partial_results.UPDATE} {name}"

@@ -24,7 +24,7 @@ def sections() -> list[tuple[str, str, str, list[str]]]:
 
 
 def plain(text: str, path: Path) -> str:
-    """The text without what depends on the machine: where the file lies, which devices there are."""
+    """The text without what depends on the machine: where the file is, which devices there are."""
     text = text.replace(str(path), FILE).replace(", device=/device:CPU:0", "")
     return re.sub(r"Available devices: \[.*?\]", "Available devices: [ ... ]", text)
 

@@ -74,4 +74,4 @@ def test_the_picture_shows_the_table() -> None:
     if UPDATE:
         picture.PICTURE.write_text(drawn)
     else:
-        assert picture.PICTURE.read_text() == drawn, "python -m benchmarks picture draws it anew"
+        assert picture.PICTURE.read_text() == drawn, "python -m benchmarks picture draws it again"

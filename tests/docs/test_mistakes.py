@@ -1,4 +1,4 @@
-"""Plausible mistakes: each fails at once, with TF1's class, says what was wrong, and names the user's line.
+"""Plausible mistakes: each fails immediately, with TF1's class, says what was wrong, and names the user's line.
 
 ``P(shape)`` is a placeholder, ``run(fetch, feeds)`` a run in a session of its own after initialisation.
 """

@@ -1,4 +1,4 @@
-"""Values computed at once: arithmetic, Python's protocols, numpy, errors at the user's line."""
+"""Values computed eagerly: arithmetic, Python's protocols, numpy, errors at the user's line."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Variables, optimizers and layers when ops run at once."""
+"""Variables, optimizers and layers when ops run eagerly."""
 
 import gc
 import weakref

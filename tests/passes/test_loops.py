@@ -101,7 +101,7 @@ def test_gradients_of_weights_are_one_product_after_the_loop(monkeypatch, x):
     session = both(monkeypatch, fetches, feed(x))
     graph, bodies = planned(session, fetches, [x])
     backward = types(bodies["_StatelessRepeat"])
-    assert backward.count("MatMul") == 1  # the state's; that of the rows is done for all at once
+    assert backward.count("MatMul") == 1  # the state's; that of the rows is done for all together
     assert "BiasAddGrad" not in backward
     assert types(graph).count("_JoinRows") == 2  # the factor that both need is collected once
     product = next(n for n in bodies["_StatelessRepeat"].nodes if n.type == "MatMul")

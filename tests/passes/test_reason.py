@@ -16,7 +16,7 @@ DEVICES = [PREFIX + "GPU:0", PREFIX + "GPU:1", PREFIX + "CPU:0"]
 
 
 def here(back: int = 1) -> str:
-    """The line of the caller, or one so many lines before it."""
+    """The line of the caller, or one that many lines before it."""
     frame = inspect.currentframe()
     assert frame is not None
     assert frame.f_back is not None

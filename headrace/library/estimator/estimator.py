@@ -34,7 +34,7 @@ class Estimator:
     """A model, described by ``model_fn(features, labels, mode, params, config)``, and its checkpoints in ``model_dir``.
 
     ``model_fn`` names the arguments it wants, ``features`` at least, and returns an `EstimatorSpec`.  Every call of ``train``,
-    ``evaluate`` and ``predict`` builds the graph anew and takes the variables from the newest checkpoint.
+    ``evaluate`` and ``predict`` builds the graph again and takes the variables from the newest checkpoint.
 
     >>> def model_fn(features, labels, mode):
     ...     w = tf.get_variable("w", [], initializer=tf.zeros_initializer())

@@ -22,7 +22,7 @@ from headrace.library.train.session.session_creator import ChiefSessionCreator
 
 
 class StopAfterNEvalsHook(SessionRunHook):
-    """Ends an evaluation after so many batches."""
+    """Ends an evaluation after that many batches."""
 
     def __init__(self, num_evals: int) -> None:
         self._num_evals = num_evals

@@ -43,7 +43,7 @@ def export(
     signatures = _signatures(spec, receiver)
     graph = context.get_default_graph()
     target = _new_folder(as_str_any(os.fspath(export_dir_base)))
-    # Who watches the folder must not see half a model.  A remote store has no folders to rename.
+    # Programs that watch the folder must not see half a model.  A remote store has no folders to rename.
     parent, _, name = target.rpartition("/")
     folder = target if file.is_remote(target) else f"{parent}/temp-{name}"
     saver = spec.scaffold.saver or Saver(sharded=True)

@@ -229,7 +229,7 @@ class Function:
         return tuple(signature)
 
     def _conform(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """The arguments as tensors of the signature; what lies beyond it must be a default."""
+        """The arguments as tensors of the signature; arguments beyond it must be defaults."""
         signature = self._input_signature
         if kwargs:
             raise ValueError(f"{self._name} has an input_signature: it takes no keyword-only arguments {at()}")

@@ -234,7 +234,7 @@ class Layer:
         return self.add_weight(*args, **kwargs)
 
     def _regularize(self, name: str, variable: Any, regularizer: Callable[[Any], Any]) -> None:
-        if context.executing_eagerly():  # computed anew whenever the losses are asked for
+        if context.executing_eagerly():  # computed again whenever the losses are asked for
             self._losses.append(lambda: regularizer(variable))
             return
         with colocate_with(variable), name_scope(f"{name}/Regularizer"):

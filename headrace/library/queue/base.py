@@ -156,7 +156,7 @@ class QueueBase:
         return self._element(taken, [])
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """Takes ``n`` elements and joins them along a new first dimension; waits until there are so many."""
+        """Takes ``n`` elements and joins them along a new first dimension; waits until there are that many."""
         return self._take(raw_ops.QueueDequeueManyV2, n, name or f"{self._name}_DequeueMany", True)
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:

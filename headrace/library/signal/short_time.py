@@ -26,7 +26,7 @@ from headrace.library.tensor import array, creation, indexing
 def hann_window(
     window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """A raised cosine of so many samples; ``periodic`` for transforms, not periodic for filters.
+    """A raised cosine of that many samples; ``periodic`` for transforms, not periodic for filters.
 
     >>> tf.Session().run(tf.signal.hann_window(4))
     array([0. , 0.5, 1. , 0.5], dtype=float32)

@@ -120,7 +120,7 @@ class ResourceVariable(Variable):
             return value
 
     def value(self) -> Tensor:
-        """The value, read anew; with a caching device, the copy there that is made once a step."""
+        """The value, read again; with a caching device, the copy there that is made once a step."""
         if self._snapshot is None:
             return super().value()
         return self._read() if self._cached_value is None else self._cached_value

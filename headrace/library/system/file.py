@@ -135,7 +135,7 @@ class GFile:
             self._writer.flush()
 
     def close(self) -> None:
-        """Closes the file; using it again opens it anew."""
+        """Closes the file; using it again reopens it."""
         for file in (self._reader, self._writer):
             if file is not None:
                 file.close()

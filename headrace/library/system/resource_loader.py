@@ -1,4 +1,4 @@
-"""Files that lie beside a program (``tf.resource_loader``)."""
+"""Files beside a program (``tf.resource_loader``)."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
 
 @learned
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
-    """``tensor[mask]``: the slices for which ``mask``, which lies along the dimensions from ``axis`` on, is true."""
+    """``tensor[mask]``: the slices for which ``mask``, which covers the dimensions from ``axis`` on, is true."""
     with name_scope(name, "boolean_mask", [tensor, mask]):
         tensor = convert_to_tensor(tensor, name="tensor")
         mask = convert_to_tensor(mask, name="mask")

@@ -1,4 +1,4 @@
-"""tf.train.Coordinator: several threads that end together, and whose first error reaches the one who waits for them.
+"""tf.train.Coordinator: several threads that end together, and whose first error reaches the thread that waits for them.
 
 Does not know what the threads do: that is in `looper_thread`, `queue_runner` and the user's program.
 """

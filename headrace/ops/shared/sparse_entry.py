@@ -24,7 +24,7 @@ def keys(indices, shape):
 
 
 def positions(indices, shape):
-    """Where each entry lies in the flat dense tensor."""
+    """The place of each entry in the flat dense tensor."""
     if not indices.shape[1]:
         return indices.new_zeros(indices.shape[0], dtype=torch.int64)
     flat = indices[:, 0].long()

@@ -28,7 +28,7 @@ Ahead = Mapping[str, Sequence[str]]  # the partitions that each waits for
 
 
 def producers(bodies: Mapping[str, StepGraph]) -> Ahead:
-    """In a loop without condition: who sends to whom without being sent anything by him, which would hold him back anyway."""
+    """In a loop without a condition: which parts send to which others and get nothing back that would slow them down anyway."""
     sends = {part: _destinations(body) for part, body in bodies.items()}
     return {part: [q for q in bodies if q in sends[part] and part not in sends[q]] for part in bodies}
 

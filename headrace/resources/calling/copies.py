@@ -2,7 +2,7 @@
 
 A large copy on the stream of the kernels waits for all that is queued there, and the host waits with it.  On a stream of its
 own it runs beside the kernels; only what uses its result waits for it.  Small copies stay on the stream of the kernels: the
-driver takes their bytes at once, and a second stream costs more than it gives.
+driver takes their bytes immediately, and a second stream costs more than it gives.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Containers: named stores of state (white paper 4.7).  A worker has a default one; resetting one drops what it holds.
 
 State in a container is found by its class, its name and the device it lives on, by every graph that runs on the worker.  What
-belongs to one graph alone (its *owner*) lives in a container too, so that a reset reaches it, and goes with the graph.
+belongs to one graph alone (its *owner*) lives in a container too, so that a reset reaches it, and is released with the graph.
 """
 
 from __future__ import annotations

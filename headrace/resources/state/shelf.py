@@ -134,7 +134,7 @@ class Row(Shelf):
 
 
 class Map(Shelf):
-    """Elements by key.  Values of an element may come, and go, one by one; who gets waits until all have come.
+    """Elements by key.  Values of an element may come, and go, one by one; a taker waits until all have come.
 
     Without a key comes the element with the lowest (`ordered`), else the one that was complete first.  Incomplete
     elements count for bytes, not for `capacity`.  A put that does not fit is overtaken by those that do: somebody may

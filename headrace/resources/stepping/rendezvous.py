@@ -22,7 +22,7 @@ Message = Sequence[Any]
 
 
 class _Taker:
-    """Somebody who waits for one message under each of several keys.  Is the `Wait` of it."""
+    """A taker that waits for one message under each of several keys, and its `Wait`."""
 
     __slots__ = ("_table", "done", "messages", "missing", "step")
 
@@ -127,7 +127,7 @@ class Rendezvous:
         return None
 
     def abort(self, step: int, error: OpError) -> None:
-        """Ends all who wait in the step with the error, and all who will."""
+        """Ends all waits of the step with the error, those of now and later ones."""
         with self._lock:
             table = self._table(step)
             if table is None or table.error is not None:

@@ -38,7 +38,7 @@ class _Current(threading.local):
     def __init__(self) -> None:
         self.step: Step | None = None
         self.until: float | None = None  # when steps of this thread must be over, on the clock of time.monotonic
-        self.switch: Switch | None = None  # who may end the steps of this thread
+        self.switch: Switch | None = None  # what may end the steps of this thread
 
 
 current: Final = _Current()
@@ -95,7 +95,7 @@ class Step:
         self.post: Post | None = None  # of a partition: how it sends to others and takes from them
         self.divided = False  # into partitions, which have steps of their own
         self._listeners: list[SimpleQueue[Event]] = []
-        self._reported = until == inf  # who may wait for ever is not asked why
+        self._reported = until == inf  # a step that may wait for ever is not asked why
 
     def __str__(self) -> str:
         return f"step {self.number}"

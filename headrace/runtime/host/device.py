@@ -104,7 +104,7 @@ def register_device(
     """Makes ``/device:NAME:i`` usable; ``torch_type`` is the torch device type its tensors live on.
 
     ``torch_type`` "meta" is an accelerator without hardware: shapes flow, values do not.
-    ``count`` says how many there are (asked anew by each session).  Nodes that ask for no device go to the type of
+    ``count`` says how many there are (asked again by each session).  Nodes that ask for no device go to the type of
     highest ``priority``; the CPU's is 0.
     ``hooks`` are functions of the type's own that allocate its memory, copy to and from it, and run kernels.
     """

@@ -111,7 +111,7 @@ class RegisteredGraph:
             return shared[1]
 
     def state(self, node: Node) -> Any:
-        """The node's state, made on first use and shared by all plans; what is in a container is looked up anew after a reset."""
+        """The node's state, made on first use and shared by all plans; containers are asked again after a reset."""
         with self._lock:
             if self._generation != self.resources.generation:
                 self._handles.clear()

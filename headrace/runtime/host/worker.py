@@ -69,7 +69,7 @@ class LocalWorker:
             self._session_left.notify_all()
 
     def wait_for_sessions(self, seconds: float | None = 0.0) -> None:
-        """Returns when there was a session and none has been open for so many seconds; None: never.
+        """Returns when there was a session and none has been open for that many seconds; None: never.
 
         Raises the error of a worker that `fail` has ended.
         """
@@ -86,7 +86,7 @@ class LocalWorker:
         return came
 
     def fail(self, error: OpError) -> None:
-        """Nobody can reach the worker any more: ends who waits for sessions with the error."""
+        """Nobody can reach the worker any more: ends waits for sessions with the error."""
         with self._session_left:
             self._failure = error
             self._session_left.notify_all()

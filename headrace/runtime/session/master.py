@@ -119,7 +119,7 @@ class Master:
         targets: Sequence[Operation],
         later: bool = False,
     ) -> StepPlan:
-        """The cached plan for this request; made anew when an existing node of the graph was changed.
+        """The cached plan for this request; made again when an existing node of the graph was changed.
 
         ``later``: the feeds come while it runs (`partial_run`).
         """

@@ -45,7 +45,7 @@ class _Mailbox(SimpleQueue[Event]):
             go_on()
 
     def _take(self) -> Callable[[], None] | None:
-        """What goes on, for one who asks."""
+        """What goes on, for reports."""
         with self._lock:
             go_on, self._parked = self._parked, None
         return go_on
@@ -82,7 +82,7 @@ class ParkedRun:
                     elif self._park():
                         return
                 results = run.results()
-        except BaseException as e:  # noqa: BLE001 - who waits for the step raises it
+        except BaseException as e:  # noqa: BLE001 - whatever waits for the step raises it
             run.values.clear()  # a lock among them must not live as long as the traceback
             run.waits.close(e)
             self._done(None, e)

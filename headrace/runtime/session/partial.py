@@ -1,6 +1,6 @@
 """PartialRun: a step whose feeds come, and whose fetches are taken, in several calls (``Session.partial_run``).
 
-Its partitions begin at once, here and on other tasks.  What is fed is a message to those that take it; what is fetched is one
+Its partitions begin immediately, here and on other tasks.  What is fed is a message to those that take it; what is fetched is one
 that its partition leaves for the client.  Each task holds what its partition still needs, and no thread while that waits.
 """
 

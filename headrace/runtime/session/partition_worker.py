@@ -1,6 +1,6 @@
 """PartitionWorker: runs the partitions of one session's graph on one worker.
 
-A partition is registered once, as data; the plans made of it read that data anew and never need the client's graph.
+A partition is registered once, as data; the plans made of it read that data again and never need the client's graph.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class StepPost:
         self._sends[destination](self._step, key, values)
 
     def leave_dead(self) -> None:
-        """Nothing more is sent: fetches that were not are dead, and the client who waits for them is told so."""
+        """Nothing more is sent: fetches that were not are dead, and a client that waits for them is told so."""
         for key in self._unsent:
             self._rendezvous.send(self._step, key, [None])
 
@@ -210,7 +210,7 @@ class PartitionWorker:
         self._graph.pool.submit(carried(partial(self._run, handle, step, feeds, done, until, False)))
 
     def give(self, step: int, key: str, value: Any) -> None:
-        # A copy: who gave it may change it while the step still needs it.
+        # A copy: the caller may change it while the step still needs it.
         self._rendezvous.send(step, key, [value.clone() if hasattr(value, "clone") else value.copy()])
 
     def take(self, step: int, keys: Sequence[str], done: Done) -> None:
@@ -315,5 +315,5 @@ class PartitionWorker:
         """Ends and forgets all steps."""
         closed = CancelledError(None, None, f"the session was closed on {self._task}")
         for step in list(self._begun):
-            self._rendezvous.abort(step, closed)  # who takes what a partition leaves belongs to no step here
+            self._rendezvous.abort(step, closed)  # a taker of what a partition leaves belongs to no step here
             self.end(step)

@@ -1,4 +1,4 @@
-"""Gradients of functions, recursion, and functions where ops run at once."""
+"""Gradients of functions, recursion, and functions where ops run eagerly."""
 
 import gc
 import threading

@@ -1,4 +1,4 @@
-"""py_function in graphs and at once, and the metrics of contrib.eager."""
+"""py_function in graphs and eagerly, and the metrics of contrib.eager."""
 
 import numpy as np
 import pytest

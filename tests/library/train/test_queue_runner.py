@@ -52,7 +52,7 @@ class PlayedQueue:
 
 
 def ends_after(limit: int) -> Callable[[int], None]:
-    """The input has so many elements."""
+    """The input has that many elements."""
 
     def enqueues(number: int) -> None:
         if number > limit:

@@ -69,7 +69,7 @@ def test_a_value_that_did_not_enter_the_loop():
 
 
 def test_iterations_overlap():
-    """Each call waits for the next iteration's: they can only meet if two iterations are under way at once."""
+    """Each call waits for the next iteration's: they can only meet if two iterations are under way at the same time."""
     both = threading.Barrier(2)
 
     def slow(value):

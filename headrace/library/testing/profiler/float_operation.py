@@ -33,12 +33,12 @@ def _size(tensor: Tensor) -> int:
 
 
 def _each(number: int) -> Callable[[Operation], int]:
-    """So many for each element of the output."""
+    """That many for each element of the output."""
     return lambda node: number * _size(node.outputs[0])
 
 
 def _reduction(per_output: int) -> Callable[[Operation], int]:
-    """One less than there are elements for each output, and so many when it is finished."""
+    """One less than there are elements for each output, and that many when it is finished."""
     return lambda node: _size(node.inputs[0]) + (per_output - 1) * _size(node.outputs[0])
 
 

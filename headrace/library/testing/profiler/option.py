@@ -120,7 +120,7 @@ class ProfileOptionBuilder:
         )
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
-        """Shows only nodes with so many parameters."""
+        """Shows only nodes with that many parameters."""
         return self._with(min_params=min_params)
 
     def with_min_occurrence(self, min_occurrence: int) -> ProfileOptionBuilder:
@@ -128,7 +128,7 @@ class ProfileOptionBuilder:
         return self._with(min_occurrence=min_occurrence)
 
     def with_min_float_operations(self, min_float_ops: int) -> ProfileOptionBuilder:
-        """Shows only nodes with so many float operations."""
+        """Shows only nodes with that many float operations."""
         return self._with(min_float_ops=min_float_ops)
 
     def with_accounted_types(self, account_type_regexes: Sequence[str]) -> ProfileOptionBuilder:

@@ -1,4 +1,4 @@
-"""tf.train.SecondOrStepTimer: when something that happens every so many seconds or steps is due."""
+"""tf.train.SecondOrStepTimer: when something that happens every N seconds or steps is due."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ class FixedLossScaleManager(LossScaleManager):
 
 
 class ExponentialUpdateLossScaleManager(LossScaleManager):
-    """Times ``incr_ratio`` after so many good steps in a row, times ``decr_ratio`` after so many bad ones."""
+    """Times ``incr_ratio`` after that many good steps in a row, times ``decr_ratio`` after that many bad ones."""
 
     def __init__(
         self, init_loss_scale: float, incr_every_n_steps: int, decr_every_n_nan_or_inf: int = 2, incr_ratio: float = 2,

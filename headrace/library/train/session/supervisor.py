@@ -295,7 +295,7 @@ class Supervisor:
     def loop(
         self, timer_interval_secs: float | None, target: Callable[..., Any], args: Any = None, kwargs: Any = None
     ) -> LooperThread:
-        """Starts a thread that calls ``target`` every so many seconds until the supervisor stops; returns it."""
+        """Starts a thread that calls ``target`` every N seconds until the supervisor stops; returns it."""
         return LooperThread.loop(self._coord, timer_interval_secs, target, args=args, kwargs=kwargs)
 
     def summary_computed(self, sess: Any, summary: Any, global_step: Any = None) -> None:

@@ -156,7 +156,7 @@ class CoordinatedSessionCreator:
 
     def create_session(self) -> CoordinatedSession:
         self.tf_sess = self._creator.create_session()
-        self.coord = Coordinator(clean_stop_exception_types=[])  # the end of the input is told to who runs
+        self.coord = Coordinator(clean_stop_exception_types=[])  # the caller of run is told of the end of the input
         if self.tf_sess.graph.get_collection(GraphKeys.QUEUE_RUNNERS):
             start_queue_runners(sess=self.tf_sess, coord=self.coord)
         session = CoordinatedSession(HookedSession(self.tf_sess, self._hooks), self.coord, self._stop_grace_period_secs)

@@ -56,7 +56,7 @@ def merge_bundles(
 
 
 def _is_published(prefix: str, count: int) -> bool:
-    """Whether there is an index that speaks of so many data files."""
+    """Whether there is an index that speaks of that many data files."""
     try:
         return BundleReader(prefix).shards == count
     except (errors.OpError, OSError):

@@ -24,7 +24,7 @@ def remove_data(path: str) -> None:
         return
     if opened.seek(0, os.SEEK_END) < _LARGE:
         opened.close()
-    else:  # who closes an unlinked file last waits until its blocks are free
+    else:  # the last one to close an unlinked file waits until its blocks are free
         threading.Thread(target=opened.close, name="free_blocks", daemon=True).start()
 
 

@@ -30,7 +30,7 @@ class Store(Protocol):
         """Adds elements, in order."""
 
     def take_some(self, count: int) -> list[Element]:
-        """Removes the next elements and returns them; there must be so many."""
+        """Removes the next elements and returns them; there must be that many."""
 
     def give_back(self, elements: Sequence[Element]) -> None:
         """Adds elements that were taken, in the order they were taken, so that they come before all others."""

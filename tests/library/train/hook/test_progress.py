@@ -102,7 +102,7 @@ def test_a_recovered_session_goes_on_from_its_step(train: Any, clock: Clock) -> 
     with tf.train.MonitoredSession(hooks=[Fail(), tf.train.ProgressHook(every_secs=1000, file=file)]) as sess:
         for _ in range(4):
             sess.run(train)
-    assert file.getvalue().startswith("step 2, ")  # no checkpoint: it began anew, and nothing is negative
+    assert file.getvalue().startswith("step 2, ")  # no checkpoint: it began again, and nothing is negative
 
 
 @pytest.mark.parametrize("seconds, text", [(5, "0:05"), (65.4, "1:05"), (3600 * 26, "26:00:00")])

@@ -222,7 +222,7 @@ class TestMonitoredSessions:
                 tf.train.MonitoredTrainingSession(target, is_chief=False, hooks=hooks) as worker.sess,
             ):
                 steps.set()
-                while True:  # until the chief closes the queue: who takes the chief's token owes it another batch
+                while True:  # until the chief closes the queue: whoever takes the chief's token owes it another batch
                     found.append(int(worker.run()))
             return found
 

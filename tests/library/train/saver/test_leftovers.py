@@ -107,7 +107,7 @@ def test_a_shard_that_was_still_written_goes_with_the_next_save(
 
 
 def left(tmp_path: Path, name: str, age: float) -> Path:
-    """What a killed process left so many seconds ago."""
+    """What a killed process left that many seconds ago."""
     folder = tmp_path / name
     folder.mkdir()
     part = folder / "part-00000-of-00002.data-00000-of-00001"

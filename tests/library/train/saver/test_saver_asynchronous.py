@@ -1,4 +1,4 @@
-"""tf.train.Saver(asynchronous=True): a copy at once, files later, errors not lost, exits that wait."""
+"""tf.train.Saver(asynchronous=True): a copy immediately, files later, errors not lost, exits that wait."""
 
 import logging
 import os

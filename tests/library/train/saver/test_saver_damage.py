@@ -20,7 +20,7 @@ VALUES = {"a": np.arange(40, dtype=np.float32), "b": np.array([1, 2, 3], np.int6
 
 
 class Job:
-    """Variables, a saver, and two checkpoints, whose files can be damaged; the files are made anew for each example."""
+    """Variables, a saver, and two checkpoints, whose files can be damaged; the files are made again for each example."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._originals = folder / "now", folder / "originals"
@@ -143,7 +143,7 @@ def test_what_the_errors_say(job: Job) -> None:
 
 
 class Quota:
-    """A disk with room for so many bytes.  Files of this machine are opened by `open` in the door to files."""
+    """A disk with room for that many bytes.  Files of this machine are opened by `open` in the door to files."""
 
     def __init__(self, room: int) -> None:
         self.room = room
