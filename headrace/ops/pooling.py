@@ -147,7 +147,13 @@ def max_pool(input, ksize, strides, padding, explicit, data_format):
     if channel(ksize, data_format) != 1:
         return depth_max(input, ksize, strides, data_format)
     g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
-    y, _ = max_with_indices(prepare(input, g, data_format), g)
+    x = prepare(input, g, data_format)
+    if x.dim() == 5:
+        y = torch.max_pool3d(x, g.window, g.stride, g.padding, 1, g.ceil)
+    elif opaque.is_traced(x):
+        y = max_with_indices(x, g)[0]
+    else:
+        y = torch.max_pool2d(x, g.window, g.stride, g.padding, 1, g.ceil)
     return from_torch(drop_first(y, g.drop), data_format)
 
 

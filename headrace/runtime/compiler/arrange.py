@@ -24,7 +24,7 @@ VIEWS = (
     aten.permute.default, aten.view.default, aten.reshape.default, aten.transpose.int, aten.t.default, aten._unsafe_view.default
 )  # fmt: skip
 STORED = (*CONVOLUTIONS, aten.mm.default, aten.addmm.default, aten.bmm.default, aten.cat.default)  # in memory anyway
-UNLIKE_LIBRARIES: Final = ("owned", "stored", "joined")  # ops of ours for which nothing is stored
+UNLIKE_LIBRARIES: Final = ("owned", "stored", "joined", "max_pool2d_gather")  # ops of ours for which nothing is stored
 
 
 def store_what_libraries_read(module: Any) -> None:

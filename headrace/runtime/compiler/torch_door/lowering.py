@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from headrace.resources.calling.torch_op import torch_op
+from headrace.runtime.compiler.torch_door.older import as_in_later_versions
 from headrace.runtime.compiler.torch_door.tracing import FUNCTIONAL
 
 
@@ -45,7 +46,10 @@ def lower(graph: Any, fakes: Sequence[Any], patches: dict[str, Any]) -> Lowered:
     from torch._inductor.virtualized import V
 
     mode = fakes[0].fake_mode
-    with config.patch(patches), tracing(TracingContext(mode)), V.set_fake_mode(mode), _known_results_of_blocks():
+    with (
+        config.patch(patches), tracing(TracingContext(mode)), V.set_fake_mode(mode), _known_results_of_blocks(),
+        as_in_later_versions(),
+    ):  # fmt: skip
         graph = compile_fx._recursive_joint_graph_passes(graph, input_device=fakes[0].device)
         output: Any = graph.graph.output_node()
         output.meta["user_visible_output_idxs"] = list(range(len(output.args[0])))  # their strides are kept ...
