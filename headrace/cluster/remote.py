@@ -105,12 +105,12 @@ class RemoteRuns:
             return ask(self._peer, request, tensors, seconds)
         except OpError as e:
             if NO_ANSWER in e.message:
-                asked = f"{self._task} at {self._peer.address} {NO_ANSWER} {request.method()!r}"
+                asked = f"{self._task} at {self._peer.address} {NO_ANSWER} {request.method!r}"
                 raise errors.DeadlineExceededError(None, None, f"the step ran out of time: {asked} {at()}") from e
             raise self._explained(e, origins) from e
 
     def abort(self, step: int, error: OpError) -> None:
-        self._peer.push(Abort.method(), Abort(self._session, step, error.error_code, error.message), [])
+        self._peer.push(Abort.method, Abort(self._session, step, error.error_code, error.message), [])
 
     def end(self, step: int) -> None:
         with self._lock:

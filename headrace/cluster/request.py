@@ -30,15 +30,16 @@ class Answer(msgspec.Struct):
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True):
-    """A method and what it takes; its name is that of the class."""
+    """A method and what it takes; ``method`` is the name of the class in small letters."""
 
+    method: ClassVar[str] = ""
     answer: ClassVar[type[Answer]] = Answer
     one_way: ClassVar[bool] = False  # it is not answered
     quick: ClassVar[bool] = False  # it neither plans, waits nor computes: it runs on the I/O thread
 
-    @classmethod
-    def method(cls) -> str:
-        return cls.__name__.lower()
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.method = cls.__name__.lower()
 
 
 class Introduction(msgspec.Struct):
@@ -190,17 +191,17 @@ class Reset(Request):
     containers: list[str]
 
 
-REQUESTS: Final = {one.method(): one for one in Request.__subclasses__()}
+REQUESTS: Final = {one.method: one for one in Request.__subclasses__()}
 Answered = Callable[[Any, list[Any], OpError | None], None]
 
 
-def parsed(payload: dict[str, Any], struct: type[msgspec.Struct], what: str) -> Any:
+def parsed(payload: dict[str, Any], struct: type[msgspec.Struct], sender: str) -> Any:
     """What was received, as a struct.  InvalidArgumentError: it is not one."""
     try:
         return msgspec.convert(payload, struct)
     except (msgspec.ValidationError, RecursionError) as e:
         raise errors.InvalidArgumentError(
-            None, None, f"{what} does not have the fields of {struct.__name__}: {e}"
+            None, None, f"what came from {sender} does not have the fields of {struct.__name__}: {e}"
         ) from None
 
 
@@ -211,19 +212,19 @@ def call(peer: Peer, request: Request, tensors: Tensors, done: Answered, seconds
         answer = None
         if error is None:
             try:
-                answer = parsed(reply, request.answer, f"the answer of {peer.address} to {request.method()!r}")
+                answer = parsed(reply, request.answer, peer.address)
             except OpError as e:
                 error = e
         done(answer, values, error)
 
-    peer.call(request.method(), request, tensors, answered, seconds)
+    peer.call(request.method, request, tensors, answered, seconds)
 
 
 def send(peer: Peer, task: str, step: int, key: str, values: Tensors) -> None:
     """Sends values of a step to a task; raises if that is lost."""
     if peer.lost is not None:
         raise lost_receiver(task, peer.lost)
-    peer.push(Send.method(), Send(step, key), values, order=f"{step}/{key}")
+    peer.push(Send.method, Send(step, key), values, order=f"{step}/{key}")
 
 
 def lost_receiver(task: str, error: OpError) -> OpError:
@@ -282,7 +283,7 @@ def ask(peer: Peer, request: Request, tensors: Sequence[Any] = (), seconds: floa
     """Asks a peer and waits for the answer; raises its error."""
     asked = Asked()
     asked.ask("", peer, request, tensors, seconds)
-    what = "a server to answer at" if isinstance(request, Hello) else f"the answer to {request.method()!r} from"
+    what = "a server to answer at" if isinstance(request, Hello) else f"the answer to {request.method!r} from"
     asked.wait(f"still waiting for {what}")
     for error in asked.failed.values():
         raise error

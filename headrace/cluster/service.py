@@ -140,7 +140,7 @@ class TaskService:
 
     def _answer(self, answer: Answers, kind: type[Request], payload: dict[str, Any], message: Message) -> None:
         try:
-            answer(self, parsed(payload, kind, f"what {message.peer} asks of {self.worker.task}"), message)
+            answer(self, parsed(payload, kind, message.peer), message)
         except Exception as e:  # noqa: BLE001 - the other side raises it
             message.refuse(e)
 

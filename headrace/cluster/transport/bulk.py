@@ -39,9 +39,6 @@ class BulkSender:
         self._regions: dict[int, tuple[memoryview, int, int]] = {}  # data, sent, granted chunks
         self._ready: deque[int] = deque()
 
-    def __len__(self) -> int:
-        return len(self._regions)
-
     def offer(self, region: int, data: Buffer) -> None:
         """Keeps a region until it is sent."""
         self._regions[region] = (memoryview(data), 0, 0)

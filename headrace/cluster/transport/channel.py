@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 TURNS: Final = 100  # in which what a connection that has ended sent last is taken
 WAYS: Final = 64  # to write an address, before there are as many connections to it
-NO_DESCRIPTOR: Final = "no descriptor"
 
 
 @dataclass(slots=True)
@@ -123,7 +122,7 @@ class Channel:
             if len(self._strangers) > self._most:
                 self._cut("too many strangers")
         elif event == zmq.EVENT_ACCEPT_FAILED:
-            self._cut(NO_DESCRIPTOR)
+            self._cut("no descriptor")
         elif event == zmq.EVENT_DISCONNECTED:
             self._strangers.pop(value, None)
             identity = self._identities.pop(value, None)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import zmq
 
@@ -42,7 +42,6 @@ FINAL: Final = (
     errors.ResourceExhaustedError,
 )  # why this end closed it, which the other is told
 
-T = TypeVar("T")
 _numbers = itertools.count(1)
 
 
@@ -232,7 +231,7 @@ class ClientConnection(Connection):
         if not self.ready:
             self.end(UnavailableError(None, None, f"{self.address} could not be reached within {self._timeout} s"))
 
-    def _ask(self, question: Callable[[], T], answer: Callable[[T], None]) -> None:
+    def _ask(self, question: Callable[[], Any], answer: Callable[[Any], None]) -> None:
         """Asks the network something on another thread, and tells the answer on the I/O thread."""
 
         def ask() -> None:

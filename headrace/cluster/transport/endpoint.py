@@ -78,7 +78,7 @@ class Endpoint:
         self.keys = [sockets.CurveKeys(one) for one in self._keys]
         self.refusals: Counter[str] = Counter()
         self.context: zmq.Context[Any] = zmq.Context()
-        self.loop = IOLoop("headrace-transport")
+        self.loop = IOLoop("headrace-transport", self._end)
         self.control = Channel(self, "connection with", limits.frame, self._take_control)
         self.bulk = Channel(self, "bulk channel of", limits.chunk + MOST_AROUND, self._take_bulk)
         self.bulk_address: str | None = None
@@ -95,7 +95,7 @@ class Endpoint:
             self.loop.discard()
             raise
         self.name = self.address or f"{system_socket.gethostname()}:{os.getpid()}"
-        self.loop.start(self._end)
+        self.loop.thread.start()
 
     # ---- from any thread
 

@@ -57,8 +57,8 @@ class InProcessEndpoint:
             self.address = f"{host}:{port or next(_ports)}"
             if network.setdefault(self.address, self) is not self:
                 raise AlreadyExistsError(None, None, f"{self.address} cannot be bound: it is in use")
-        self.loop = IOLoop("headrace-in-process")
-        self.loop.start(lambda failure: self._end())
+        self.loop = IOLoop("headrace-in-process", self._end)
+        self.loop.thread.start()
 
     def connect(self, address: str, timeout: float | None = None) -> Peer:
         split_address(address)
@@ -83,7 +83,7 @@ class InProcessEndpoint:
         self.network.pop(self.address or "", None)
         self.loop.stop()
 
-    def _end(self) -> None:
+    def _end(self, failure: BaseException | None) -> None:
         for end in list(self.ends):
             end.end(CancelledError(None, None, f"the endpoint was closed: {end.name}"))
 

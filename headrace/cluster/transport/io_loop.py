@@ -31,7 +31,8 @@ log: Final = logging.getLogger("headrace.cluster")
 class IOLoop:
     """One thread.  ``submit`` and ``stop`` may be called from any; the rest on the thread itself, or before it starts."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, at_end: Callable[[BaseException | None], None]) -> None:
+        """``at_end`` is called last, with what has ended the thread unless that was `stop`."""
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._wake, select.EPOLLIN)
@@ -45,13 +46,8 @@ class IOLoop:
         self._lock = threading.Lock()
         self._asleep = True
         self.stopped = False  # whether the thread ends
-        self._at_end: Callable[[BaseException | None], None] = lambda error: None
-        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def start(self, at_end: Callable[[BaseException | None], None]) -> None:
-        """Starts the thread; it calls ``at_end`` last, with what has ended it unless that was `stop`."""
         self._at_end = at_end
-        self.thread.start()
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def submit(self, action: Callable[[], None]) -> bool:
         """Runs the action soon; False after ``stop``."""
@@ -137,7 +133,9 @@ class IOLoop:
     def _turn(self) -> None:
         with self._lock:
             self._asleep = not (self._actions or self._unseen)
-        wait = self._until_next_timer() if self._asleep else 0.0
+        wait: float | None = 0.0
+        if self._asleep:
+            wait = max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
         ready = self._epoll.poll(wait)
         self._run_actions()
         with self._lock:
@@ -152,9 +150,6 @@ class IOLoop:
         now = time.monotonic()
         while self._timers and self._timers[0][0] <= now:
             _guarded(heapq.heappop(self._timers)[2])
-
-    def _until_next_timer(self) -> float | None:
-        return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
 
     def _run_actions(self) -> None:
         for _ in range(len(self._actions)):

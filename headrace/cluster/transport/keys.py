@@ -25,7 +25,6 @@ MIN_LENGTH: Final = 16
 ADVISED_LENGTH: Final = 32  # of text that somebody has thought of
 _HOW: Final = f"set {KEY} (text of at least {MIN_LENGTH} characters) or {KEY_FILE} to the same key in all tasks"
 
-
 log: Final = logging.getLogger("headrace.cluster")
 _warned: Final[set[bytes]] = set()
 

@@ -52,15 +52,12 @@ class Packed:
 
 @dataclass(slots=True)
 class _Arrival:
-    """A message that has come.  ``region``: what of it is aside; None also while that is on its way."""
+    """A message that cannot be delivered yet.  ``region``: what of it is aside, if that has come."""
 
     head: Loaded
     body: Buffer
     region: Buffer | None
-
-    @property
-    def whole(self) -> bool:
-        return not self.head.cargo.bulk or self.region is not None
+    whole: bool
 
 
 class Link:
@@ -206,10 +203,11 @@ class Link:
             self.sender.offer(region, packed.aside)
             self.open_bulk()
         cargo = wire.Cargo(packed.payload, packed.headers, packed.segment, region, packed.payload_aside)
-        self.statistics.sent_messages += 1
-        self.statistics.sent_bytes += packed.nbytes
+        statistics = self.statistics
+        statistics.sent_messages += 1
+        statistics.sent_bytes += packed.nbytes
         if packed.segment is not None:
-            self.statistics.shared_bytes += sum(cargo.aside())
+            statistics.shared_bytes += sum(cargo.aside())
         self.transmit(wire.encode_head(build(cargo)), packed.body)
         if self.outgoing is not None and (numbers := self.outgoing.take_forgotten()):
             self.tell(wire.Forget(numbers))
@@ -282,24 +280,27 @@ class Link:
             raise MalformedError(f"{type(head).__name__} is out of place")
 
     def _receive_loaded(self, head: Loaded, body: Buffer) -> None:
-        cargo, arrival = head.cargo, _Arrival(head, body, None)
+        cargo, region = head.cargo, None
         wire.check_cargo(cargo, len(body), self._limits.message, self._limits.tensors)
+        order = head.order if isinstance(head, wire.Push) else ""
         if cargo.segment is not None:
             if self.incoming is None:
                 raise MalformedError("a segment came from a peer that shares no memory")
-            arrival.region = self.incoming.region(cargo.segment, wire.offsets(cargo.aside())[1])
+            region = self.incoming.region(cargo.segment, wire.offsets(cargo.aside())[1])
         elif cargo.bulk:
             if self.receiver is None:
                 raise MalformedError("a region was announced, and there is no bulk channel")
             self.receiver.expect(cargo.bulk, wire.offsets(cargo.aside())[1])
-            self._partly[cargo.bulk] = arrival
+            self._partly[cargo.bulk] = arrival = _Arrival(head, body, None, False)
             self.open_bulk()
             self._grant()
-        order = head.order if isinstance(head, wire.Push) else ""
-        if order and (order in self._lines or not arrival.whole):
-            self._lines.setdefault(order, deque()).append(arrival)
-        elif arrival.whole:
-            self._deliver(arrival)
+            if order:
+                self._lines.setdefault(order, deque()).append(arrival)
+            return
+        if order in self._lines:
+            self._lines[order].append(_Arrival(head, body, region, True))
+        else:
+            self._deliver(head, body, region)
 
     def chunk(self, frames: list[Any]) -> None:
         """Takes a chunk of the bulk channel."""
@@ -310,11 +311,12 @@ class Link:
         if finished is None:
             return
         arrival = self._partly.pop(finished[0])
-        arrival.region = finished[1]
+        arrival.region, arrival.whole = finished[1], True
         order = arrival.head.order if isinstance(arrival.head, wire.Push) else ""
         line = self._lines[order] if order else deque([arrival])
         while line and line[0].whole:
-            self._deliver(line.popleft())
+            first = line.popleft()
+            self._deliver(first.head, first.body, first.region)
         if not line:
             self._lines.pop(order, None)
 
@@ -323,12 +325,12 @@ class Link:
         for region, chunks in self.receiver.take_grants():
             self.tell(wire.Grant(region, chunks))
 
-    def _deliver(self, arrival: _Arrival) -> None:
-        head = arrival.head
-        raw, buffers = wire.split(head.cargo, arrival.body, arrival.region)
+    def _deliver(self, head: Loaded, body: Buffer, region: Buffer | None) -> None:
+        raw, buffers = wire.split(head.cargo, body, region)
         payload, tensors = decode_payload(raw), decode_tensors(head.cargo.tensors, buffers)
-        self.statistics.received_messages += 1
-        self.statistics.received_bytes += head.cargo.nbytes
+        statistics = self.statistics
+        statistics.received_messages += 1
+        statistics.received_bytes += head.cargo.nbytes
         if isinstance(head, wire.Reply):
             self._answered(head.number, payload, tensors, None)
             return

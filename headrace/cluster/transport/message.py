@@ -211,8 +211,11 @@ def check_cargo(cargo: Cargo, body: int, max_bytes: int, max_tensors: int) -> No
     """Refuses cargo that is too large or does not fit the body that it came with."""
     if len(cargo.tensors) > max_tensors:
         raise MalformedError(f"a message has at most {max_tensors} tensors: received {len(cargo.tensors)}")
-    nbytes = cargo.nbytes
-    if cargo.payload < 0 or nbytes > max_bytes or any(header.nbytes < 0 for header in cargo.tensors):
+    nbytes = least = cargo.payload
+    for header in cargo.tensors:
+        nbytes += header.nbytes
+        least = min(least, header.nbytes)
+    if least < 0 or nbytes > max_bytes:
         raise MalformedError(f"a message has at most {max_bytes} bytes: received {nbytes}")
     if cargo.segment is not None and cargo.bulk:
         raise MalformedError("tensors are in shared memory or in the bulk channel, not in both")

@@ -39,12 +39,10 @@ def send(socket: Socket, frames: Sequence[bytes]) -> None:
 def receive(socket: Socket) -> list[Any]:
     """A message that is there: the bytes of its first frame, which is never the only one, and the other frames."""
     frames: list[Any] = [socket.recv(_LAST)]
-    more = True
-    while more:
-        frame = socket.recv(_LAST, copy=False)
-        frames.append(frame)
-        more = frame.more
-    return frames
+    while True:
+        frames.append(socket.recv(_LAST, copy=False))
+        if not frames[-1].more:
+            return frames
 
 
 def readable(socket: Socket) -> bool:
@@ -58,12 +56,7 @@ class CurveKeys:
     def __init__(self, key: ClusterKey) -> None:
         self.server = _pair(key.derive("curve server"))
         self.client = _pair(key.derive("curve client"))
-
-    @property
-    def client_public(self) -> bytes:
-        """The 32 bytes that the authenticator compares."""
-        decoded: bytes = z85.decode(self.client[0])
-        return decoded
+        self.client_public: bytes = z85.decode(self.client[0])  # the 32 bytes that the authenticator compares
 
 
 def _pair(secret: bytes) -> tuple[bytes, bytes]:

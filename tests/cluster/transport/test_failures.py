@@ -120,10 +120,10 @@ def test_the_error_of_an_action_goes_to_who_asked(make_endpoint, monkeypatch):
 
 def test_what_a_thread_that_failed_did_not_come_to_is_told():
     told = []
-    loop = IOLoop("test")
+    loop = IOLoop("test", lambda failure: told.append(str(failure)))
     loop.submit(die)
     loop.submit(lambda: told.append("action"))
-    loop.start(lambda failure: told.append(str(failure)))
+    loop.thread.start()
     loop.thread.join(20)
     assert told == ["on purpose", "action"] and not loop.submit(die)
 
