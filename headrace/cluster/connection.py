@@ -131,7 +131,7 @@ class ClusterConnection:
         if not asked.wait("CreateSession still waiting for response from worker:", until):
             late = f"the session could not begin, as these tasks did not answer: {asked.whom()} {at()}"
             raise errors.DeadlineExceededError(None, None, late)
-        for task, error in asked.failed.items():
+        for task, error in list(asked.failed.items()):
             why = lost_receiver(task, error) if isinstance(error, errors.UnavailableError) else error
             raise errors.make_error(None, None, f"{why.message} {at()}", why.error_code)
         tasks = []

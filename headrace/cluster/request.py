@@ -276,7 +276,7 @@ class Asked:
 
     def whom(self) -> str:
         """Those that are missing, in words."""
-        return ", ".join(f"{name} at {peer.address}".removeprefix(" at ") for name, peer in self.missing.items())
+        return ", ".join(f"{name} at {peer.address}".removeprefix(" at ") for name, peer in list(self.missing.items()))
 
 
 def ask(peer: Peer, request: Request, tensors: Sequence[Any] = (), seconds: float | None = None) -> Any:
