@@ -36,10 +36,11 @@ from headrace.graph.functional import (
     build_repeat,
     first_result,
     first_variable,
+    is_loop,
     outside,
 )
 from headrace.graph.graph import Graph
-from headrace.graph.handle import value_of
+from headrace.graph.handle import shape_for_gradient, value_of
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Operation, Tensor
 
@@ -292,9 +293,9 @@ def loop_gradient(op: Operation, grads: Sequence[Any], needed: Sequence[bool]) -
             total = backward.add_arg(inputs[j].dtype.base_dtype, inputs[j]._shape, "sum")
             following.append(_sum(total, _dense(g)))
         backward.outputs = [backward._own(t, "gradient") for t in following]
-    initial = [zeros(op._outputs[out + j]) if grads[out + j] is None else _dense(grads[out + j]) for j in variables] + [
-        zeros(op.inputs[first + j]) for j, _ in summed
-    ]
+    initial = [
+        _no_gradient(op._outputs[out + j]) if grads[out + j] is None else _dense(grads[out + j]) for j in variables
+    ] + [zeros(op.inputs[first + j]) for j, _ in summed]
     positions = [first + j for j in variables] + [first + j for j, _ in summed]
     sources = [op.inputs[p] for p in positions]
     for key, stash in backward.stashes.items():
@@ -312,6 +313,16 @@ def loop_gradient(op: Operation, grads: Sequence[Any], needed: Sequence[bool]) -
         i = places[id(source)]
         result[i] = tensor if result[i] is None else _sum(result[i], tensor)
     return result
+
+
+def _no_gradient(result: Tensor) -> Tensor:
+    """Zeros for a result that no gradient arrived at.  They need not the result itself if its shape is known."""
+    if result.dtype.base_dtype is dtypes.variant:
+        return zeros(result)
+    shape = shape_for_gradient(result)
+    filled: Tensor = raw_ops.Fill(shape, convert_to_tensor(0, result.dtype.base_dtype), name="zeros_like")
+    filled.set_shape(result._shape)
+    return filled
 
 
 def _sum(x: Tensor, y: Tensor) -> Tensor:
@@ -333,6 +344,7 @@ class _Reach:
         self.body = body
         inputs = body.inputs
         self._position = {t: i for i, t in enumerate(inputs)}
+        self._within: dict[Operation, list[_Reach]] = {}  # of the nodes in it that hold bodies
         self._behind = [self._walk(t) for t in body.outputs]
 
     def _walk(self, output: Tensor) -> set[int]:
@@ -347,8 +359,34 @@ class _Reach:
             if tensor in self._position:
                 positions.add(self._position[tensor])
             elif gradient_rule(tensor.op) != (True, None):
-                stack.extend(tensor.op.inputs)
+                stack.extend(self._sources(tensor))
         return positions
+
+    def _sources(self, tensor: Tensor) -> Sequence[Tensor]:
+        """The inputs of its node that a tensor depends on: of a loop or a conditional not all that its other results need."""
+        op = tensor.op
+        if not is_loop(op) and "then_branch" not in op.attrs:
+            return op.inputs
+        if op not in self._within:
+            bodies = [op.attrs["body"]] if is_loop(op) else [op.attrs["then_branch"], op.attrs["else_branch"]]
+            self._within[op] = [_Reach(body) for body in bodies]
+        position = tensor.value_index - first_result(op)
+        if position < 0:
+            return ()
+        first = first_variable(op) if is_loop(op) else 1
+        behind = set[int]().union(*(reach.all_behind(position) for reach in self._within[op]))
+        return [op.inputs[first + i] for i in sorted(behind)]
+
+    def all_behind(self, output: int) -> set[int]:
+        """The inputs that an output depends on; of a loop those of earlier iterations, and what the variable starts with."""
+        variables = len(self.body.args)
+        if not variables:
+            return self._behind[output]
+        behind, before = {output}, set[int]()
+        while behind != before:
+            before = behind
+            behind = before.union(*(self._behind[j] for j in before if j < variables))
+        return behind
 
     def variables(self, arriving: set[int], sources: set[int]) -> list[int]:
         """The loop variables whose gradient arrives from the outputs ``arriving`` and matters to the inputs ``sources``."""

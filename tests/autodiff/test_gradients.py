@@ -114,6 +114,28 @@ class TestState:
             sess.run(g, {x: [1, 2]})
             assert sess.run(v) == left
 
+    def test_an_effect_before_what_a_loop_only_orders_by(self) -> None:
+        """The token goes through loops and a conditional that depend on x, and does not; values are TensorFlow's."""
+        x, v = tf.placeholder(tf.float32, []), tf.get_variable("v", initializer=1.0)
+        with tf.control_dependencies([v.assign_add(10.0)]):
+            token = tf.constant(0.0)
+
+        def inner(j, b, t):
+            with tf.control_dependencies([t]):
+                positive = b > 0.0
+            return j + 1, tf.sin(b), tf.cond(positive, lambda: t + tf.stop_gradient(b), lambda: t)
+
+        def outer(i, a, t):
+            _, a, t = tf.while_loop(lambda j, b, t: j < 2, inner, (0, a, t))
+            return i + 1, a * 2.0, t
+
+        _, y, _ = tf.while_loop(lambda i, a, t: i < 2, outer, (0, x, token))
+        (g,) = tf.gradients(y, x)
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            assert sess.run(g, {x: 0.5}) == pytest.approx(1.3140656)
+            assert sess.run(v) == 1
+
 
 class TestHigherOrder:
     def test_third_derivative(self) -> None:
