@@ -68,9 +68,9 @@ def tie_holders(graph: StepGraph) -> StepGraph:
         return graph
     anchors: dict[Value, Node] = {}
     for node, used in used_of_holders([*graph.fetches, *graph.targets]).items():
-        every = [v for v in node.inputs if not _is_free(v.op)]
-        needed = [v for v in needed_inputs(node, used) if not _is_free(v.op)]
-        for value in needed or every:
+        for value in needed_inputs(node, used):
+            if _is_free(value.op):
+                continue
             maker = value.op
             # A Switch runs even if this output is dead; who waits for a holder would have it compute all that it can.
             if (len(maker.outputs) > 1 and maker.op_def.traits.primitive) or holds(maker):
