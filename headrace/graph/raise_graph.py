@@ -74,7 +74,7 @@ def _loop_within(cell: Cell) -> str | None:
     for body in cell.bodies:
         for inner in body.cells:
             bodies = () if inner.role else _bodies_of(inner.origin)
-            if any(op.op_def.traits.primitive == "next" for held in bodies for op in held._nodes):
+            if any(op.op_def.traits.primitive == "next" for inner_body in bodies for op in inner_body._nodes):
                 return str(inner.origin.name)
             found = _loop_within(inner)
             if found:

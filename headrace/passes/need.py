@@ -19,9 +19,9 @@ def holds(node: Any) -> bool:
     return any(isinstance(a, (FuncGraph, StepGraph)) for a in node.attrs.values())
 
 
-def used_of_holders(wanted: Iterable[Any]) -> dict[Any, set[Any]]:
+def used_of_holders(ends: Iterable[Any]) -> dict[Any, set[Any]]:
     """The nodes with bodies that some values and nodes need, each with those of its outputs that are used."""
-    return _reached(wanted)[1]
+    return _reached(ends)[1]
 
 
 def needed_inputs(node: Any, used: set[Any]) -> list[Any]:
@@ -61,11 +61,11 @@ def _arguments(body: FuncGraph, outputs: Iterable[Any]) -> set[int]:
     return {i for i, tensor in enumerate(body.inputs) if tensor.op in reached}
 
 
-def _reached(wanted: Iterable[Any]) -> tuple[set[Any], dict[Any, set[Any]]]:
+def _reached(ends: Iterable[Any]) -> tuple[set[Any], dict[Any, set[Any]]]:
     """The nodes that values and nodes need, and which outputs are used of those that hold bodies."""
     reached: set[Any] = set()
     used: dict[Any, set[Any]] = {}
-    stack = list(wanted)
+    stack = list(ends)
     while stack:
         item = stack.pop()
         value = getattr(item, "op", None)  # a node that is waited for has none
