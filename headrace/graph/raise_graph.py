@@ -55,12 +55,12 @@ def raise_loops_behind(graph: Graph, ys: Sequence[Tensor], xs: Sequence[Tensor])
     builder = _Builder()
     with graph.as_default(), outside(graph), graph.name_scope(None):
         for cell in flat.cells:
-            if cell.role != LOOP:
+            if cell.role not in (LOOP, SAME):
                 continue
             holder = _loop_within(cell)
             if holder is not None:
                 reasons.append(f"the loop {cell.frame[-1]!r}: {holder} holds a body with a loop of primitives")
-            elif all(before.role != LOOP or before in builder.made for before in cell.before()):
+            elif all(before.role not in (LOOP, SAME) or before in builder.made for before in cell.before()):
                 builder.make(cell)
     for op, cell in cells.items():
         port = flat.now.get((cell, 0))

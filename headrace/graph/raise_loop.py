@@ -97,6 +97,7 @@ class _Loop:
         self.enters = [c for c in self.members if c.role == "enter"]
         self.merges = [c for c in self.members if c.role == "merge" and any(p.role == "next" for p, _ in c.inputs)]
         self.ending: set[Cell] = set()  # identities between a Switch and an Exit
+        self.waiting: dict[Cell, Cell] = {}  # for an Enter that waits for something, what does so outside the loop
         self._check_form()
         self.go_on = self._ends[self.exits[0]].inputs[1]
         positions = {(merge, 0): i for i, merge in enumerate(self.merges)}
@@ -149,23 +150,36 @@ class _Loop:
         backs = [merge.inputs[1][0] for merge in self.merges]
         self._check_guards(backs, deciding)
         body, values, body_variables = self._body(backs, deciding)
-        outer = list(dict.fromkeys(_given(port) for taken in (cond, body) for port in taken.outer))
+        outer = list(dict.fromkeys(self._given(port) for taken in (cond, body) for port in taken.outer))
         outer.sort(key=lambda p: p[0].types[p[1]][0]._is_ref_dtype)  # handles last
         types = [merge.types[0] for merge in self.merges]
-        initial = [merge.inputs[0][0].inputs[0] for merge in self.merges]
-        waits = dict.fromkeys(c for enter in self.enters for c in enter.controls)
+        initial = [self._given(merge.inputs[0]) for merge in self.merges]
+        waited = {c for taken in (cond, body) for cell in taken.copies for c in cell.controls}
+        waits = dict.fromkeys(c for e in self.enters if _is_ref(e) or e in waited for c in e.controls)
         waits.update(dict.fromkeys(c for taken in (cond, body) for c in taken.waits if c not in self.inside))
         number = (dtypes.int32, TensorShape([]))
         loop = Cell(LOOP, self.exits[0].origin, [*initial, *outer], list(waits), [number, *types])
         loop.bodies = (
-            _finished(cond, cond_variables, [decision], outer), _finished(body, body_variables, values, outer)
+            self._finished(cond, cond_variables, [decision], outer), self._finished(body, body_variables, values, outer)
         )  # fmt: skip
         loop.frame = self.path
         gone = self.inside.union(self.exits)
         self._check_outside(loop, gone)
         self.flat.put(loop, gone, {exit_port: (loop, 1 + i) for exit_port, i in self.ports.items()})
-        self.gives[loop] = self.path[:-1]
+        self.flat.cells += self.waiting.values()
+        self.gives |= dict.fromkeys((loop, *self.waiting.values()), self.path[:-1])
         self.flat.cells = ordered(self.flat.cells)
+
+    def _given(self, port: Port) -> Port:
+        """What enters the loop through a port, after what the Enter waits for: nothing else in the loop waits for that."""
+        enter = port[0]
+        if enter.role != "enter":
+            return port
+        if not enter.controls or _is_ref(enter):
+            return enter.inputs[0]
+        if enter not in self.waiting:
+            self.waiting[enter] = Cell(SAME, enter.origin, enter.inputs, enter.controls, enter.types)
+        return self.waiting[enter], 0
 
     def _check_guards(self, backs: Sequence[Cell], deciding: set[Cell]) -> None:
         """What comes back, and every effect but those of the condition, is there just when the loop goes on."""
@@ -189,6 +203,19 @@ class _Loop:
             raise Refused("something outside uses what is inside it")
         if reaches(users, set(loop.before()), others):
             raise Refused("what leaves it enters it again")
+
+    def _finished(self, taken: Taken, variables: list[Cell], outputs: list[Port], outer: list[Port]) -> Body:
+        """A body with its arguments, and with the conditionals in it raised."""
+        arguments: dict[Port, Cell] = {}
+        same: dict[Port, Port] = {}
+        for port, argument in taken.outer.items():
+            same[argument, 0] = (arguments.setdefault(self._given(port), argument), 0)
+        for port in outer:
+            arguments.setdefault(port, Cell(ARGUMENT, port[0].origin, [], [], [port[0].types[port[1]]]))
+        replace(taken.cells, same, {})
+        flat = Flat(ordered(taken.cells), [same.get(port, port) for port in outputs], [])
+        raise_conditionals(flat, whole=True)
+        return Body(flat.cells, [*variables, *(arguments[port] for port in outer)], flat.fetches)
 
     def _condition(self) -> tuple[Taken, Port, list[Cell]]:
         variables = [_variable(merge) for merge in self.merges]
@@ -231,20 +258,5 @@ def _variable(merge: Cell) -> Cell:
     return Cell(ARGUMENT, merge.origin, [], [], [merge.types[0]])
 
 
-def _given(port: Port) -> Port:
-    """What a constant of the loop was given."""
-    return port[0].inputs[0] if port[0].role == "enter" else port
-
-
-def _finished(taken: Taken, variables: list[Cell], outputs: list[Port], outer: list[Port]) -> Body:
-    """A body with its arguments, and with the conditionals in it raised."""
-    arguments: dict[Port, Cell] = {}
-    same: dict[Port, Port] = {}
-    for port, argument in taken.outer.items():
-        same[argument, 0] = (arguments.setdefault(_given(port), argument), 0)
-    for port in outer:
-        arguments.setdefault(port, Cell(ARGUMENT, port[0].origin, [], [], [port[0].types[port[1]]]))
-    replace(taken.cells, same, {})
-    flat = Flat(ordered(taken.cells), [same.get(port, port) for port in outputs], [])
-    raise_conditionals(flat, whole=True)
-    return Body(flat.cells, [*variables, *(arguments[port] for port in outer)], flat.fetches)
+def _is_ref(cell: Cell) -> bool:
+    return bool(cell.types[0][0]._is_ref_dtype)

@@ -122,6 +122,25 @@ def test_inside_a_branch(way):  # noqa: F811
     assert slopes(way, y, [inner], {p: True, x: 3.0}) == [12]
 
 
+def test_what_only_an_unused_input_of_a_loop_waits_for(way):  # noqa: F811
+    """TensorFlow prunes the Enter, with what it waits for."""
+    x, n = tf.placeholder(tf.float32, []), tf.placeholder(tf.int32, [])
+    v = tf.get_variable("v", initializer=1.0, use_resource=True)
+    with tf.control_dependencies([v.assign_add(10.0)]):
+        before = tf.identity(x)
+
+    def body(a):
+        with tf.control_dependencies(None), tf.control_dependencies([before]):  # it is in the frame around
+            raw_ops.Enter(x, frame_name="loop", is_constant=True)
+        return a * 2.0
+
+    (slope,) = tf.gradients(loop(n, x, body), x)
+    with tf.Session(config=way) as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(slope, {x: 3, n: 2}) == 4
+        assert session.run(v) == 1
+
+
 def conditional_within(a, k):
     return tf.cond(a > 2.0, lambda: a * k, lambda: a * a + k)
 
