@@ -360,7 +360,7 @@ class OpDef:
         """Registers what begins an asynchronous op: it takes what a kernel takes, and calls ``done`` when it is over.
 
         ``done(result, None)`` or ``done(None, error)`` is called exactly once, by any thread.  The rule returns what can end
-        the waiting before (`resources.waiting.Wait`), or None if it is over already.  Keyword-only parameters: ``done``, and
+        the waiting before (a `stepping.waiting.Wait`), or None if it is over already.  Keyword-only parameters: ``done``, and
         if wanted ``step``, ``state``, ``device``, ``node``.  Where a step cannot go on meanwhile (eager calls, bodies that run
         as Python functions), a kernel that begins and waits is derived.
         """

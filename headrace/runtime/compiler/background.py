@@ -1,8 +1,8 @@
 """Compiling in the background: the queue of what to compile, its thread, and the process that does the work.
 
 The thread only passes regions to the process and loads what comes back, so that steps go on undisturbed.  What only the program
-can do (ops of the user's own, one plan for many shapes, devices other than the CPU and CUDA's, a GPU that the process cannot use)
-is compiled on the thread itself, one short turn after another.
+can do is compiled on the thread itself, one short turn after another: ops of the user's own, one plan for many shapes, devices
+other than CUDA's and those over torch's CPU, a GPU that the process cannot use.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from headrace.passes.written import saves, written
 from headrace.resources.state.variable import Variable
 from headrace.runtime.code.codegen import Binder, choose_arrays, generate, generate_begin
 from headrace.runtime.code.dump import dump
-from headrace.runtime.compiler.compile import Call, CompileRegion
+from headrace.runtime.compiler.compile import Call, CompileRegion, is_on_cpu
 from headrace.runtime.compiler.dynamic import compile_dynamic
 from headrace.runtime.compiler.regions import compile_regions
 from headrace.runtime.drive.flow import Flow
@@ -154,9 +154,12 @@ def make_compiled_plan(
 
 def make_dynamic_plan(
     request: Blueprint, seen: Sequence[Sequence[Sequence[int]]], worker: RegisteredGraph, options: Options,
-    compile_body: CompileRegion, strand: PlacedStrand | None = None,
+    compile_body: CompileRegion, on_cpu: bool, strand: PlacedStrand | None = None,
 ) -> SinglePlan:  # fmt: skip
-    """A plan of the step for feeds of many shapes, of which some were ``seen``: sizes that differ between them stay open."""
+    """A plan of the step for feeds of many shapes, of which some were ``seen``: sizes that differ between them stay open.
+
+    ``on_cpu``: whether regions on the CPU are compiled too.
+    """
     example = telling(seen)
     hints = {
         (node.name, value.value_index): value.shape.tuple or ()
@@ -165,8 +168,8 @@ def make_dynamic_plan(
         if value.shape.is_fully_defined()
     }
 
-    def compile_one(region: Region, binder: Binder) -> Call:
-        return compile_dynamic(region, binder, hints)
+    def compile_one(region: Region, binder: Binder) -> Call | None:
+        return compile_dynamic(region, binder, hints) if on_cpu or not is_on_cpu(region) else None
 
     graph = _specialised(request, varying(seen), worker, options, strand)
     regions = compile_regions(graph, worker, options, compile_one, compile_body, dynamic=True)

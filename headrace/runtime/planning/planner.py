@@ -18,7 +18,7 @@ from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.planning.plan import make_compiled_plan, make_dynamic_plan, make_plan, make_plan_for
 from headrace.runtime.planning.tier import compile_mode
-from headrace.runtime.planning.variants import RUNS, Variants, has_shapes, may_gain, uses_accelerators
+from headrace.runtime.planning.variants import RUNS, Variants, has_shapes, may_gain
 
 
 class Planner:
@@ -66,10 +66,7 @@ class Planner:
             return
         here = self.registered.worker.device_names  # a plan may name devices of other tasks
         names = {n.device for n in plan.graph.nodes if n.device in here}
-        hooked = [isinstance(self.registered.place(name), HookedPlace) for name in names]
-        mode = "off" if self.compile_mode == "auto" and not uses_accelerators(plan) else self.compile_mode
-        if hooked and all(hooked):  # hooks see each kernel
-            mode = "off"
+        mode = self.compile_mode if any(map(self._can_compile_for, names)) else "off"
         runs = 0
         if self.registered.arrays and may_gain(plan):
             # A job that resumes must run the same code from its first step on as the one that it goes on with.
@@ -77,6 +74,15 @@ class Planner:
         if runs or mode != "off":
             finish = waiting([self.registered.torch_device(name) for name in names])
             plan.variants = Variants(plan, self, runs, mode, finish)
+
+    def _can_compile_for(self, name: str) -> bool:
+        """Whether regions on the device may be compiled.  Hooks see each kernel; on the null device nothing is computed."""
+        if self.compile_mode == "auto" and "device:CPU" in name:
+            return False
+        return (
+            not isinstance(self.registered.place(name), HookedPlace)
+            and self.registered.torch_device(name).type != "meta"
+        )
 
     def plan_for(self, plan: SinglePlan, shapes: Sequence[Sequence[int]]) -> SinglePlan:
         """The interpreted plan for feeds of these shapes."""
@@ -91,4 +97,12 @@ class Planner:
     def compile_many(self, plan: SinglePlan, seen: Sequence[Sequence[Sequence[int]]]) -> SinglePlan:
         """The compiled plan for feeds of many shapes, of which some were ``seen``."""
         options = replace(self.options(), interpreted=False)
-        return make_dynamic_plan(plan.request, seen, self.registered, options, self._compile_region, plan.strand)
+        return make_dynamic_plan(
+            plan.request,
+            seen,
+            self.registered,
+            options,
+            self._compile_region,
+            self.compile_mode == "always",
+            plan.strand,
+        )

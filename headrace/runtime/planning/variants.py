@@ -242,11 +242,6 @@ def loops(plan: SinglePlan) -> int:
     return sum(node in LOOPS for node in plan.graph.nodes)
 
 
-def uses_accelerators(plan: SinglePlan) -> bool:
-    """Whether nodes run elsewhere than on the CPU: then work may go on when a run is over."""
-    return any("device:CPU" not in n.device for n in plan.graph.nodes if n.device)
-
-
 def _on_arrays(plan: SinglePlan) -> int:
     return len(plan.program.on_arrays)
 

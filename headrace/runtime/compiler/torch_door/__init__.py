@@ -1,1 +1,1 @@
-"""The one door to torch's insides: only these files use names that torch does not promise to keep.  ``names`` lists them."""
+"""The door to torch's compiler: names that torch does not promise to keep.  docs/next_torch.md lists them all."""
