@@ -95,3 +95,17 @@ def test_a_read_between_two_writes_of_a_variable(monkeypatch, caplog):
 
     np.testing.assert_allclose(np.array(runs("always")), np.array(runs("off")))
     assert "writes rows of a variable and then writes the variable again" in caplog.text
+
+
+def test_in_mode_auto_regions_on_the_cpu_are_left_alone(accelerator):
+    """Also in a plan for many shapes of a step that uses an accelerator."""
+    x = tf.placeholder(tf.float32, [None])
+    with tf.device("/cpu:0"):
+        y = tf.exp(x) * 2.0 + 1.0
+    z = tf.tanh(y) * 3.0 - 1.0
+    with tf.Session(config=tf.ConfigProto(compile="auto")) as session:
+        session._master._one_partition = True  # as a CPU beside one GPU is
+        plan = session._master.plan([x], [z], [])
+        compiled = session._master.planner.compile_many(plan, [((4,),), ((5,),)])
+        assert compiled.regions == 1
+        assert "Exp" in [node.type for node in compiled.graph.nodes]

@@ -128,6 +128,12 @@ class TestNull:
             plan = session._master.plan([x], [fetches["y"]], [])
             assert [p.regions for p in plan.variants.compiled.values()] == [0]
 
+    def test_beside_the_cpu_nothing_asks_for_a_compiler(self) -> None:
+        x, fetches = nodes_on("/null:0")
+        with tf.Session(config=tf.ConfigProto(compile="auto", device_count={"GPU": 0})) as session:
+            plan = session._master.plan([x], [fetches["y"]], [])
+            assert plan.variants is None or plan.variants.mode == "off"
+
     def test_a_traced_step(self) -> None:
         x, fetches = nodes_on("/null:0")
         with tf.Session(config=tf.ConfigProto(**OFF)) as session:
