@@ -55,12 +55,20 @@ def test_compiled() -> None:
     ("device", "found"),
     [
         ("cpu", ["headrace.max_pool2d", "headrace.max_pool2d_backward"]),
-        ("cuda", ["aten.max_pool2d_with_indices", "headrace.keep", "aten.max_pool2d_with_indices_backward"]),
+        (
+            "cuda",
+            [
+                "prims._low_memory_max_pool_with_offsets",
+                "headrace.keep",
+                "prims._low_memory_max_pool_offsets_to_indices",
+                "headrace.max_pool2d_gather",
+            ],
+        ),
         ("meta", ["aten.max_pool2d_with_indices", "aten.max_pool2d_with_indices_backward"]),
     ],
 )
 def test_what_a_compiler_sees(device: str, found: list[str]) -> None:
-    """On a GPU the positions are stored in between; on the CPU the pool is a library call."""
+    """On a GPU the offsets are stored in between; on the CPU the pool is a library call."""
 
     def both(x, grad):  # type: ignore[no-untyped-def]
         y, indices = opaque.max_pool2d(x, (3, 3), (2, 2), (1, 1), True)
