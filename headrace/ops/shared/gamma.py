@@ -45,7 +45,10 @@ def sample_slope(alpha: torch.Tensor, sample: torch.Tensor) -> torch.Tensor:
 
 
 def _tail_slope(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """The same from the first terms: log P is near a log x - x - lgamma(a + 1), log Q near (a - 1) log x - x - lgamma(a)."""
+    """How a gamma number far in a tail changes with ``a``.
+
+    There the first terms are enough: log P is near a log x - x - lgamma(a + 1), and log Q near (a - 1) log x - x - lgamma(a).
+    """
     low = (x * torch.digamma(a + 1) - torch.xlogy(x, x)) / (a - x)
     high = (torch.log(x) - torch.digamma(a)) * x / (x - a + 1)
     return torch.where(x < a, low, high)

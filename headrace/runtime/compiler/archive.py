@@ -45,7 +45,7 @@ def find(name: str) -> dict[str, Any] | None:
             code: dict[str, Any] = json.load(file)
         for path in code["files"]:
             os.close(open_own(path))
-    except (OSError, ValueError, UnsafeFolder):
+    except (OSError, ValueError, KeyError, TypeError, UnsafeFolder):  # gone, not whole, or of another form
         return None
     return code
 

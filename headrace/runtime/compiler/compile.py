@@ -56,7 +56,16 @@ OPTIONS: Final[dict[str, Any]] = {
 }
 
 # Torch's ops that look at the value of an index, by what their names begin with.
-BY_VALUE: Final = ("index", "gather", "scatter", "embedding", "_unsafe_index", "_unsafe_masked_index")
+BY_VALUE: Final = (
+    "index",
+    "gather",
+    "scatter",
+    "embedding",
+    "take",
+    "nll_loss",
+    "_unsafe_index",
+    "_unsafe_masked_index",
+)
 
 # What torch 2.13 says when simplifying changed how a block's inputs lie in memory, if they were transposed.
 BLOCKS_REFUSED = "subgraph args must have consistent values"
@@ -264,7 +273,7 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int, sh
 
 
 def compile_plainly(graph: Any, fakes: Sequence[Any], title: str, threads: int) -> Any:
-    """The traced region compiled as torch does it, for runs on up to so many threads; the caller holds ``compiler``."""
+    """The traced region compiled as torch does it, for runs on up to ``threads`` threads; the caller holds ``compiler``."""
     if _no_compiler and all(f.device.type == "cpu" for f in fakes):
         raise CannotCompile(_no_compiler[0])
     process.quieten_compiler()
@@ -290,7 +299,7 @@ def _dump(graph: Any, title: str) -> None:
 
 
 def _settings(graph: Any, threads: int) -> dict[str, Any]:
-    """Inductor's settings for code that runs on up to so many threads.
+    """Inductor's settings for code that runs on up to ``threads`` threads.
 
     Left alone, inductor fixes the number of threads in the loops it writes for the CPU, unless it is that of the machine's cores.
     Loops that refuse an index run on one thread: a C++ exception that leaves a loop of several ends the process.

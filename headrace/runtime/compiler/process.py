@@ -25,6 +25,11 @@ MOST_COMPILERS = 8
 PATIENCE = 2.0  # seconds to end when asked to
 
 
+def _spare_cores() -> int:
+    """The cores that this process may use and that nobody used in the last minute: other programs may compile beside this one."""
+    return min(max(int(default_threads() - os.getloadavg()[0]), 1), MOST_COMPILERS)
+
+
 class Died(Exception):
     """The process ended without an answer, or cannot be started."""
 
@@ -33,7 +38,7 @@ class CompileProcess:
     """``ask`` and ``close`` are for one thread at a time; ``stop`` may be called from any."""
 
     def __init__(self) -> None:
-        self.compilers = min(max(default_threads() // 2, 1), MOST_COMPILERS)  # of kernels for a GPU, side by side
+        self.compilers = 0  # of kernels for a GPU, side by side; 0: as many as there are cores to spare
         self._process: subprocess.Popen[bytes] | None = None
         self._unread = 0  # requests whose answers have not been read
         self._deaths = 0
@@ -103,7 +108,7 @@ class CompileProcess:
             raise Died(str(e)) from e
         path = os.pathsep.join([*filter(None, sys.path), str(Path(__file__).parents[3])])
         environment = {
-            **os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": str(self.compilers),
+            **os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": str(self.compilers or _spare_cores()),
             own_folder.VARIABLE: str(cache),  # this process may have one that goes when it ends
             "TORCHINDUCTOR_WORKER_START": "fork",  # as copies of the process, at once: others import torch first
         }  # fmt: skip

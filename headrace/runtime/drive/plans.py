@@ -8,6 +8,7 @@ that writes or saves variables has to tell others.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -59,7 +60,7 @@ class Choice(Protocol):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class StepPlan:
+class StepPlan(ABC):
     """A step ready to run.  ``borrowed[i]``: fetch i may share memory with state, a feed or a constant, so copy it."""
 
     request: Blueprint
@@ -97,9 +98,9 @@ class StepPlan:
         """The partitions of a step over several devices or tasks, or None."""
         return None
 
+    @abstractmethod
     def run(self, feeds: Feeds) -> tuple[Any, ...]:
         """Runs one step to its end.  Re-entrant: concurrent steps share only state."""
-        raise NotImplementedError
 
     def singles(self) -> list[SinglePlan]:
         """The plans of one program that it consists of."""

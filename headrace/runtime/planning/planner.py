@@ -53,7 +53,7 @@ class Planner:
         )
 
     def plan(self, blueprint: Blueprint, graph: StepGraph | None = None) -> StepPlan:
-        """The plan, equipped with tiers.  ``graph``: the blueprint's, where there is one already."""
+        """The plan, with its variants.  ``graph``: the blueprint's, where there is one already."""
         with no_collection():
             plan = make_plan(blueprint, self.registered, self.options(), graph=graph)
         for one in plan.singles():

@@ -21,7 +21,7 @@ RUNS: Final = 10  # such runs after which a plan is compiled
 TRIALS: Final = 12  # timed runs of either plan; a new plan chooses its number of threads in the first ten
 ARTIFACTS: Final = 8  # compiled plans of one step
 MANY: Final = 16  # combinations of shapes after which one plan is compiled for all
-FORGETS: Final = 1024  # combinations of shapes that are counted
+COUNTED: Final = 1024  # combinations of shapes, at most
 
 Key = tuple[Any, ...]
 
@@ -49,7 +49,7 @@ class Tier:
     def ran(self, key: Key) -> Do:
         """An interpreted run is over, of feeds with these shapes."""
         runs = self._runs.get(key, 0) + 1
-        if runs > 1 or len(self._runs) < FORGETS:
+        if runs > 1 or len(self._runs) < COUNTED:
             self._runs[key] = runs
         if not self._asked_many and len(self._runs) > MANY:
             self._asked_many = True

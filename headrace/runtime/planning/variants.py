@@ -165,14 +165,16 @@ class Variants:
 
     def _submit(self, install: Callable[[], SinglePlan | None]) -> None:
         """Has a plan compiled in the background."""
-        self._waiting += 1
+        with self._lock:
+            self._waiting += 1
 
         def job() -> None:
             start = time.perf_counter()
             try:
                 plan = install()
             finally:
-                self._waiting -= 1
+                with self._lock:
+                    self._waiting -= 1
             if plan is not None:
                 seconds = time.perf_counter() - start
                 log.info("compiled a step of %d nodes in %.1f s", len(self._plan.graph.nodes), seconds)

@@ -33,8 +33,9 @@ def test_what_another_user_wrote_is_not_read(monkeypatch):
 
 def test_a_file_that_is_not_whole_is_not_taken(place):
     archive.keep("a", {"files": []})
-    (place / "a.json").write_text('{"files": [')
-    assert archive.find("a") is None
+    for text in ('{"files": [', "[]", "{}", '{"files": 3}'):
+        (place / "a.json").write_text(text)
+        assert archive.find("a") is None
 
 
 def test_without_a_place_to_write_nothing_is_kept(place):

@@ -44,6 +44,22 @@ def test_a_failed_training_step_changes_nothing() -> None:
         np.testing.assert_array_equal(sess.run(w), np.ones((4, 3)))
 
 
+@caught
+def test_a_bad_index_among_many_on_two_threads_does_not_end_the_process() -> None:
+    """A C++ exception that leaves a loop of several threads would."""
+    table = tf.Variable(np.ones((1000, 64), np.float32))
+    rows = tf.placeholder(tf.int32, [None])
+    y = tf.reduce_sum(tf.exp(tf.gather(table, rows, name="pick") * 2.0) + 1.0, 1)
+    fed = np.zeros(40_000, np.int32)
+    config = tf.ConfigProto(compile="always", intra_op_parallelism_threads=2, device_count={"GPU": 0})
+    with tf.Session(config=config) as sess:
+        sess.run(table.initializer)
+        assert sess.run(y, {rows: fed}).shape == (40_000,)
+        fed[12_345] = 5000
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[12345\] = 5000 is not in \[0, 1000\)"):
+            sess.run(y, {rows: fed})
+
+
 def test_an_uninitialised_variable() -> None:
     v = tf.Variable(tf.zeros([3, 3]), name="v")
     y = tf.exp(tf.matmul(v, v)) + 1.0
