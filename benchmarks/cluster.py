@@ -25,6 +25,9 @@ AIMS = {"scalar": 0.3, "sparse": 0.3, "dense": 0.6}
 PAPER_MS = {"scalar": 1.85, "sparse_1024": 6.93, "sparse_16384": 5.36, "dense_100": 148.0}
 """The paper's median step with one worker and 16 parameter servers, each on a machine of its own, in 2016."""
 DISPATCHES = {"in process": 10_000, "over sockets": 3_000}  # a second, at least
+SCALE = {"cases": ("scalar", "sparse_1024", "dense_10"), "workers": (1, 2, 4, 8, 12), "servers": (1, 2, 4)}
+RATES = {("scalar", 1): 2_500, ("scalar", 4): 6_000, ("sparse_1024", 1): 5_000, ("sparse_1024", 4): 8_000}
+"""Steps a second of 12 workers, at least, by case and servers."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -55,6 +58,14 @@ class Task:
             fields = stat.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
+    def switches(self):
+        """How often its threads have let a core go so far."""
+        total = 0
+        for thread in os.listdir(f"/proc/{self.process.pid}/task"):
+            with contextlib.suppress(FileNotFoundError), open(f"/proc/{self.process.pid}/task/{thread}/status") as status:
+                total += sum(int(line.split()[1]) for line in status if "ctxt_switches" in line)
+        return total
+
     def close(self):
         for stream in (self.process.stdin, self.process.stdout):
             stream.close()
@@ -77,7 +88,7 @@ class Cluster:
         self.tasks = [
             Task(python, library, job, index, hosts, environment) for job in hosts for index in range(len(hosts[job]))
         ]
-        self.workers = self.tasks[servers:]
+        self.servers, self.workers = self.tasks[:servers], self.tasks[servers:]
         self.version = [task.answer()["version"] for task in self.tasks][0]
 
     def prepare(self, case):
@@ -95,6 +106,34 @@ class Cluster:
         used = sum(task.processor_s() for task in self.tasks) - before
         steps = sum(answer["steps"] for answer in answers)
         return sum(answer["seconds"] for answer in answers) / steps, used / steps
+
+    def rates(self, case, workers, seconds):
+        """Steps a second of that many workers together, their times, and what each role needs for a step."""
+        roles = {"server": self.servers, "worker": self.workers[:workers]}
+
+        def spent():
+            return {
+                role: (sum(t.processor_s() for t in tasks), sum(t.switches() for t in tasks))
+                for role, tasks in roles.items()
+            }
+
+        before = spent()
+        for worker in roles["worker"]:
+            worker.ask(f"run {case} {seconds}")
+        answers = [worker.answer() for worker in roles["worker"]]
+        after = spent()
+        steps = sum(answer["steps"] for answer in answers)
+        result = {
+            "steps_per_s": sum(answer["steps"] / answer["seconds"] for answer in answers),
+            "median_s": median(answer["median"] for answer in answers),
+            "p99_s": max(answer["p99"] for answer in answers),
+        }
+        for role, tasks in roles.items():
+            processor, switches = (b - a for a, b in zip(before[role], after[role], strict=True))
+            result[role] = {
+                "processor_s": processor / steps, "switches": switches / steps, "cores": processor / seconds / len(tasks),
+            }  # fmt: skip
+        return result
 
     def close(self):
         for task in reversed(self.tasks):
@@ -148,11 +187,19 @@ def main(argv=None):
     parser.add_argument("--alone", action="store_true", help="without TensorFlow")
     parser.add_argument("--rounds", type=int, default=5, help="samples of each point (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.5, help="of a sample (default: %(default)s)")
-    parser.add_argument("--cases", nargs="*", default=CASES, help="(default: all)")
-    parser.add_argument("--workers", nargs="*", type=int, default=(1, 2, 4))
-    parser.add_argument("--servers", nargs="*", type=int, default=(1, 2))
-    parser.add_argument("--parts", nargs="*", default=("dispatches", "steps"), help="(default: all)")
+    parser.add_argument("--cases", nargs="*", help="(default: all)")
+    parser.add_argument("--workers", nargs="*", type=int, help="(default: 1 2 4)")
+    parser.add_argument("--servers", nargs="*", type=int, help="(default: 1 2)")
+    parser.add_argument("--parts", nargs="*", default=("dispatches", "steps"), help="or scale (default: %(default)s)")
+    parser.add_argument("--cores", type=int, help="let all processes use so many cores only")
     options = parser.parse_args(argv)
+    if options.cores:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    if "scale" in options.parts:
+        _fill(options, SCALE)
+        print(f"saved to {_harness.save('cluster_scale', _measure_scale(options))}")
+        return
+    _fill(options, {"cases": CASES, "workers": (1, 2, 4), "servers": (1, 2)})
     result = {}
     if "dispatches" in options.parts:
         result["dispatches"] = _measure_dispatches(options.rounds)
@@ -160,6 +207,44 @@ def main(argv=None):
         result["points"] = _measure_steps(options)
     if set(options.parts) >= {"dispatches", "steps"} and not options.alone and tuple(options.cases) == CASES:
         print(f"saved to {_harness.save('cluster', result)}")
+
+
+def _fill(options, defaults):
+    for name, value in defaults.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+
+
+def _measure_scale(options):
+    """Steps a second as workers and servers are added: with the defaults, so with what `auto` compiles."""
+    points = []
+    for servers in options.servers:
+        with contextlib.closing(Cluster(sys.executable, "headrace", servers, max(options.workers), {})) as cluster:
+            for case in options.cases:
+                cluster.prepare(case)
+                cluster.rates(case, max(options.workers), options.seconds)  # warms up
+                for workers in options.workers:
+                    samples = [cluster.rates(case, workers, options.seconds) for _ in range(options.rounds)]
+                    sample = sorted(samples, key=lambda one: one["steps_per_s"])[len(samples) // 2]
+                    points.append({"case": case, "servers": servers, "workers": workers, **sample})
+                    print(_scale_line(points), flush=True)
+    return {"cores": len(os.sched_getaffinity(0)), "points": points}
+
+
+def _scale_line(points):
+    """The last point in words; a star: fewer steps a second than with fewer workers, or than the aim."""
+    point, before = points[-1], points[-2] if len(points) > 1 else None
+    same = before is not None and all(before[name] == point[name] for name in ("case", "servers"))
+    fell = same and point["steps_per_s"] < 0.95 * before["steps_per_s"]
+    aim = RATES.get((point["case"], point["servers"]), 0) if point["workers"] == 12 else 0
+    server, worker = point["server"], point["worker"]
+    return (
+        f"{point['case']:12s} {point['servers']} ps {point['workers']:2d} workers: {point['steps_per_s']:7,.0f} steps/s"
+        f"{' * fell' if fell else ''}{f' * aim {aim:,}' if point['steps_per_s'] < aim else ''}, "
+        f"median {point['median_s'] * 1e3:.2f} ms, 99 % {point['p99_s'] * 1e3:.2f} ms; a step: "
+        f"server {server['processor_s'] * 1e6:.0f} us, {server['switches']:.1f} switches, {server['cores']:.2f} cores each; "
+        f"worker {worker['processor_s'] * 1e6:.0f} us, {worker['switches']:.1f} switches"
+    )
 
 
 def _measure_dispatches(rounds):

@@ -67,13 +67,13 @@ class Task:
         return {}
 
     def run(self, case, seconds):
-        """Steps of about that many seconds, and how long they took."""
-        run, steps = self._cases[case], 0
-        begin = time.perf_counter()
-        while (elapsed := time.perf_counter() - begin) < seconds:
+        """Steps of about that many seconds: how long they took together, and the median and the slowest in a hundred."""
+        run, ends = self._cases[case], [time.perf_counter()]
+        while ends[-1] - ends[0] < seconds:
             run()
-            steps += 1
-        return {"steps": steps, "seconds": elapsed}
+            ends.append(time.perf_counter())
+        median, slow = np.percentile(np.diff(ends), [50, 99])
+        return {"steps": len(ends) - 1, "seconds": ends[-1] - ends[0], "median": median, "p99": slow}
 
 
 class Builder:

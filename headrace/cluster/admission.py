@@ -6,9 +6,7 @@ A member of the cluster may ask for anything, but not for everything at the same
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 CALLS_OF_ONE: Final = 1024
 CALLS_OF_ALL: Final = 8192
@@ -30,8 +28,8 @@ class Admission:
         """The calls under way."""
         return self._all
 
-    def admit(self, peer: str) -> Callable[[], None] | str:
-        """Notes a call of a connection: what to call when it is answered, or in words why it is refused."""
+    def admit(self, peer: str) -> str:
+        """Notes a call of a connection, until `leave`; or says in words why it is refused."""
         with self._lock:
             under_way = self._under_way.get(peer, 0)
             if under_way >= self.of_one:
@@ -42,33 +40,12 @@ class Admission:
                 return f"{self.of_all} calls are under way, and more are not accepted"
             self._under_way[peer] = under_way + 1
             self._all += 1
-        return partial(self._leave, peer)
+        return ""
 
-    def _leave(self, peer: str) -> None:
+    def leave(self, peer: str) -> None:
+        """A call of the connection was answered."""
         with self._lock:
             self._all -= 1
             self._under_way[peer] -= 1
             if not self._under_way[peer]:
                 del self._under_way[peer]
-
-
-class Once:
-    """Answers a call, and says so once."""
-
-    __slots__ = ("_answered",)
-
-    def __init__(self, answered: Callable[[], None]) -> None:
-        self._answered: list[Callable[[], None]] = [answered]
-
-    def around(self, answer: Callable[..., None]) -> Callable[..., None]:
-        """``answer``, which ends the call unless it raises."""
-
-        def answer_and_tell(*arguments: Any) -> None:
-            answer(*arguments)
-            try:
-                answered = self._answered.pop()
-            except IndexError:  # the second answer
-                return
-            answered()
-
-        return answer_and_tell

@@ -17,7 +17,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-from headrace.cluster.admission import SESSIONS, Admission, Once
+from headrace.cluster.admission import SESSIONS, Admission
 from headrace.cluster.health import Health
 from headrace.cluster.limits import lost_seconds
 from headrace.cluster.op_agreement import check_user_ops, own_version
@@ -55,8 +55,10 @@ from headrace.cluster.transport.keys import is_loopback, split_address
 from headrace.core import errors
 from headrace.core.errors import OpError
 from headrace.passes.portable import Portable
+from headrace.resources.calling.copies import to_host
 from headrace.runtime.code.failure import error_class
 from headrace.runtime.host.registered import RegisteredGraph
+from headrace.runtime.host.turn import turn
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.planning.planner import Planner
 from headrace.runtime.session.partition_worker import PartitionWorker
@@ -124,17 +126,16 @@ class TaskService:
         if kind is None or answer is None:
             fail(errors.UNIMPLEMENTED, f"{self.worker.task} knows no method {method!r}", "")
             return
+        message = Message(self, peer, tensors, reply, fail)
         if not kind.one_way:
-            admitted = self.admission.admit(peer)
-            if isinstance(admitted, str):
-                fail(errors.RESOURCE_EXHAUSTED, f"{self.worker.task} refuses {method!r}: {admitted}", "")
+            refusal = self.admission.admit(peer)
+            if refusal:
+                fail(errors.RESOURCE_EXHAUSTED, f"{self.worker.task} refuses {method!r}: {refusal}", "")
                 return
-            once = Once(admitted)
-            reply, fail = once.around(reply), once.around(fail)
-        message = Message(peer, self.incarnation, tensors, reply, fail)
+            message.under_way.append(None)
         work = partial(self._answer, answer, kind, payload, message)
         if kind.quick:
-            work()
+            turn.take(work)
         else:
             self.worker.pool.submit(work)
 
@@ -370,25 +371,37 @@ class TaskService:
             self.endpoint.close()
 
 
-@dataclass(slots=True)
 class Message:
     """A request that is to be answered once."""
 
-    peer: str
-    incarnation: int
-    tensors: list[Any]
-    reply: Reply
-    fail: Fail
+    __slots__ = ("_fail", "_reply", "_service", "peer", "tensors", "under_way")
+
+    def __init__(self, service: TaskService, peer: str, tensors: list[Any], reply: Reply, fail: Fail) -> None:
+        self._service = service
+        self.peer = peer
+        self.tensors = tensors
+        self.under_way: list[None] = []  # one while the call counts as under way
+        self._reply = reply
+        self._fail = fail
 
     def answer(self, answer: Answer | None = None, tensors: Sequence[Any] = ()) -> None:
-        self.reply(answer or Answer(self.incarnation), tensors)
+        self._reply(answer or Answer(self._service.incarnation), tensors)
+        self._leave()
+
+    def _leave(self) -> None:
+        """The call is answered, unless answering has raised: then its error is still to come."""
+        try:
+            self.under_way.pop()
+        except IndexError:  # nobody waits, or this is the second answer
+            return
+        self._service.admission.leave(self.peer)
 
     def done(self, results: Sequence[Any] | None, error: BaseException | None) -> None:
         """Answers with the values of a partition, or with its error."""
         if error is not None:
             self.refuse(error)
         else:
-            self.answer(tensors=[value.cpu() if hasattr(value, "cpu") else value for value in results or ()])
+            self.answer(tensors=to_host(results) if results else ())
 
     def refuse(self, error: BaseException) -> None:
         """Answers with an error: its code, what it says, and the name of the node it is about."""
@@ -397,7 +410,8 @@ class Message:
             text = error.message
         found = _NODE.search(text)
         code = errors.error_code_from_exception_type(kind)
-        self.fail(errors.UNKNOWN if code is None else code, text, found.group(1) if found else "")
+        self._fail(errors.UNKNOWN if code is None else code, text, found.group(1) if found else "")
+        self._leave()
 
 
 Answers = Callable[[TaskService, Any, Message], None]

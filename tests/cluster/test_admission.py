@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,9 +11,10 @@ from cluster.ports import free_addresses
 
 import headrace as tf
 from headrace.cluster import service as service_module
-from headrace.cluster.admission import Admission, Once
+from headrace.cluster.admission import Admission
 from headrace.cluster.connection import close_client_endpoint
 from headrace.cluster.request import Abort, Close, Hello, Open, Run, Send, Statistics, Status, Trace, ask
+from headrace.cluster.service import Message
 from headrace.cluster.session_config import to_plain
 from headrace.cluster.transport import open_endpoint
 
@@ -20,36 +22,39 @@ from headrace.cluster.transport import open_endpoint
 class TestAdmission:
     def test_each_has_a_share(self) -> None:
         admission = Admission(of_one=2, of_all=3)
-        first, second = admission.admit("a"), admission.admit("a")
-        assert callable(first) and callable(second)
+        assert not admission.admit("a") and not admission.admit("a")
         assert admission.admit("a") == "2 calls of a are under way, and more of one client are not accepted"
-        third = admission.admit("b")
-        assert callable(third)
+        assert not admission.admit("b")
         assert admission.admit("c") == "3 calls are under way, and more are not accepted"
         assert (len(admission), admission.refused) == (3, 2)
-        first()
-        assert callable(admission.admit("a"))
+        admission.leave("a")
+        assert not admission.admit("a")
         assert len(admission) == 3
 
     def test_nothing_is_kept_of_those_that_are_gone(self) -> None:
         admission = Admission()
         for peer in range(100):
-            admission.admit(f"peer {peer}")()  # type: ignore[operator]
+            admission.admit(f"peer {peer}")
+            admission.leave(f"peer {peer}")
         assert not admission._under_way and len(admission) == 0
 
     def test_an_answer_counts_once_and_only_if_it_was_given(self) -> None:
-        ended: list[int] = []
-        once = Once(lambda: ended.append(1))
+        admission = Admission()
+        admission.admit("a"), admission.admit("a")
+        service: Any = SimpleNamespace(admission=admission, incarnation=1)
 
-        def too_large(*arguments: Any) -> None:
-            raise TypeError("too large")
+        def reply(answer: Any, tensors: Any) -> None:
+            if tensors:
+                raise TypeError("too large")
 
+        message = Message(service, "a", [], reply, lambda *arguments: None)
+        message.under_way.append(None)
         with pytest.raises(TypeError):
-            once.around(too_large)({}, [])
-        assert not ended
-        once.around(lambda *arguments: None)(3, "failed", "")
-        once.around(lambda *arguments: None)({}, [])
-        assert ended == [1]
+            message.answer(tensors=[1])
+        assert len(admission) == 2
+        message.refuse(TypeError("too large"))
+        message.answer()
+        assert len(admission) == 1
 
 
 @pytest.fixture

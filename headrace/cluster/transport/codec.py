@@ -51,12 +51,16 @@ class MalformedError(ValueError):
 
 
 class TensorHeader(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a buffer holds: elements of ``dtype`` ("float32" of torch, "<f4" of numpy, "string", "none") in C order."""
+    """What a buffer holds: elements of ``dtype`` ("float32" of torch, "<f4" of numpy, "string", "none") in C order.
+
+    ``count``: it holds so many tensors of this kind, one after the other; ``nbytes`` are those of all.
+    """
 
     dtype: str
     shape: tuple[int, ...]
     nbytes: int
     scalar: bool = False  # numpy's scalar, not an array without dimensions
+    count: int = 1
 
 
 Buffer = Any  # what the buffer protocol takes
@@ -85,11 +89,23 @@ def decode_payload(data: Buffer) -> dict[str, Any]:
 
 
 def encode_tensors(values: Sequence[Any]) -> tuple[list[TensorHeader], list[Buffer]]:
-    """The headers, and as many buffers of bytes.  Buffers share memory with the tensors where they can."""
+    """The headers, and as many buffers of bytes.  Buffers share memory with the tensors where they can.
+
+    Small tensors of one kind that follow each other have one header and one buffer: sixteen scalars cost as much as one.
+    """
     headers, buffers = [], []
-    for value in values:
+    first, end = 0, len(values)
+    while first < end:
+        value = values[first]
+        first += 1
         if isinstance(value, torch.Tensor):
-            header, buffer = _encode_torch(value)
+            after = _last_alike(values, first) if first < end else first
+            if after == first:
+                header, buffer = _encode_torch(value)
+            else:
+                whole, buffer = _encode_torch(torch.stack(tuple(values[first - 1 : after])))
+                header = TensorHeader(whole.dtype, whole.shape[1:], whole.nbytes, count=whole.shape[0])
+                first = after
         elif isinstance(value, (np.ndarray, np.generic)):
             header, buffer = _encode_numpy(value)
         elif value is None:
@@ -101,6 +117,20 @@ def encode_tensors(values: Sequence[Any]) -> tuple[list[TensorHeader], list[Buff
         headers.append(header)
         buffers.append(buffer)
     return headers, buffers
+
+
+def _last_alike(values: Sequence[Any], first: int) -> int:
+    """Where those end that begin at ``first`` and can share a buffer with the tensor before them."""
+    value, end = values[first - 1], len(values)
+    if value.layout is not torch.strided or value.nbytes > SMALL or value.dtype not in _TORCH_NAMES:
+        return first
+    dtype, shape, device = value.dtype, value.shape, value.device
+    while first < end:
+        other = values[first]
+        if type(other) is not torch.Tensor or other.dtype is not dtype or other.shape != shape or other.device != device:
+            break
+        first += 1
+    return first
 
 
 def _encode_torch(value: torch.Tensor) -> tuple[TensorHeader, Buffer]:
@@ -153,35 +183,43 @@ def decode_tensors(headers: Sequence[TensorHeader], buffers: Sequence[Buffer]) -
     """The tensors.  They lie over the buffers that are writable and aligned; of the others they are copies."""
     if len(headers) != len(buffers):
         raise MalformedError(f"{len(headers)} headers of tensors came with {len(buffers)} buffers")
-    return [_decode(header, buffer) for header, buffer in zip(headers, buffers, strict=True)]
+    values: list[Any] = []
+    for header, buffer in zip(headers, buffers, strict=True):
+        if header.count == 1:
+            values.append(_decode(header, header.shape, buffer))
+        elif header.count < 1 or header.dtype not in _STORED:
+            raise MalformedError(f"{header.count} tensors of {header.dtype[:40]!r} came together")
+        else:
+            values += _decode(header, (header.count, *header.shape), buffer).unbind()
+    return values
 
 
-def _decode(header: TensorHeader, buffer: Buffer) -> Any:
+def _decode(header: TensorHeader, shape: tuple[int, ...], buffer: Buffer) -> Any:
     view = memoryview(buffer).cast("B")
     if view.nbytes != header.nbytes:
         raise MalformedError(f"a tensor of {header.nbytes} bytes came with {view.nbytes}")
-    count = _count(header.shape) if header.shape else 1
+    count = _count(shape) if shape else 1
     if header.dtype == STRINGS:
         return _decode_strings(header, view, count)
     if header.dtype == NOTHING:
-        if view.nbytes or header.shape:
-            raise MalformedError(f"nothing came with a shape {header.shape} and {view.nbytes} bytes")
+        if view.nbytes or shape:
+            raise MalformedError(f"nothing came with a shape {shape} and {view.nbytes} bytes")
         return None
     element = _STORED.get(header.dtype) or _NUMPY.get(header.dtype)
     if element is None:
         raise MalformedError(f"there is no element type {header.dtype[:40]!r}")
     if count * element.itemsize != view.nbytes:
-        raise MalformedError(f"a tensor of {header.dtype} and shape {header.shape} came with {view.nbytes} bytes")
-    deep = len(header.shape) > NUMPY_DIMENSIONS and header.dtype in _STORED
-    array: np.ndarray[Any, Any] = np.ndarray((count,) if deep else header.shape, element, view)
+        raise MalformedError(f"a tensor of {header.dtype} and shape {shape} came with {view.nbytes} bytes")
+    deep = len(shape) > NUMPY_DIMENSIONS and header.dtype in _STORED
+    array: np.ndarray[Any, Any] = np.ndarray((count,) if deep else shape, element, view)
     if view.readonly or not array.flags.aligned:
         array = array.copy()
     if header.dtype in _STORED:
         tensor = torch.from_numpy(array)
         if header.dtype in _STAND_INS:
             tensor = tensor.view(_TORCH[header.dtype])
-        return tensor.reshape(header.shape) if deep else tensor
-    return array[()] if header.scalar and not header.shape else array
+        return tensor.reshape(shape) if deep else tensor
+    return array[()] if header.scalar and not shape else array
 
 
 def _count(shape: tuple[int, ...]) -> int:

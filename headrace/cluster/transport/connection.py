@@ -22,7 +22,7 @@ from headrace.cluster.transport.channel import Dial
 from headrace.cluster.transport.codec import Buffer, MalformedError
 from headrace.cluster.transport.interface import CLOSED
 from headrace.cluster.transport.keys import split_address
-from headrace.cluster.transport.link import Link, log
+from headrace.cluster.transport.link import LOADED, Link, log
 from headrace.cluster.transport.lookups import address_of, is_server
 from headrace.cluster.transport.segments import HEADER, IncomingSegments, OutgoingSegments, shares_memory
 from headrace.core import errors
@@ -78,7 +78,11 @@ class Connection(Link):
 
     def take_control(self, frames: list[bytes]) -> None:
         """Takes a message of the control channel."""
-        self.take(*wire.decode_frames(frames))
+        head, body = wire.decode_frames(frames)
+        if self.ready and isinstance(head, LOADED):
+            self.receive_loaded(head, body)
+        else:
+            self.take(head, body)
 
     def take(self, head: wire.Head, body: Buffer) -> None:
         """Takes a message.  Each kind of connection takes by itself what makes it ready."""

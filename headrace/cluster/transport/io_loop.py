@@ -39,6 +39,7 @@ class IOLoop:
         self._readers: dict[Any, tuple[Take, AbstractContextManager[Any]]] = {}
         self._by_descriptor: dict[int, Any] = {}
         self._unseen: dict[Any, bool] = {}  # sockets that may have something of which their descriptors do not tell
+        self._used: set[Any] = set()  # sockets on which this thread has sent or received in this turn
         self._early: dict[Any, list[list[Any]]] = {}  # messages that were received before their turn
         self._actions: deque[Callable[[], None]] = deque()
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
@@ -61,7 +62,9 @@ class IOLoop:
 
     def sent(self, socket: zmq.Socket[Any]) -> None:
         """Something was sent on a socket, whose lock the caller holds: has something come meanwhile?"""
-        if sockets.readable(socket):
+        if threading.get_ident() == self.thread.ident:  # this thread looks once, at the end of its turn
+            self._used.add(socket)
+        elif sockets.readable(socket):
             with self._lock:
                 self._unseen[socket] = False
                 if self._asleep:
@@ -147,9 +150,15 @@ class IOLoop:
                 unseen[self._by_descriptor[descriptor]] = True
         for socket, told in unseen.items():
             self.take_from(socket, told)
-        now = time.monotonic()
-        while self._timers and self._timers[0][0] <= now:
-            _guarded(heapq.heappop(self._timers)[2])
+        if self._timers:
+            now = time.monotonic()
+            while self._timers and self._timers[0][0] <= now:
+                _guarded(heapq.heappop(self._timers)[2])
+        while self._used:
+            socket = self._used.pop()
+            with self._readers[socket][1]:
+                if sockets.readable(socket):
+                    self._unseen[socket] = False
 
     def _run_actions(self) -> None:
         for _ in range(len(self._actions)):
@@ -169,11 +178,10 @@ class IOLoop:
                     told = False
             except zmq.Again:
                 pass
+        if messages:  # there may be more; and an answer that `take` sends may use up what the descriptor tells
+            self._used.add(socket)
         for frames in messages:
             _guarded(take, frames)
-        if messages:
-            with lock:  # there may be more; and an answer that `take` sent may have used up what the descriptor tells
-                self.sent(socket)
         return bool(messages)
 
 

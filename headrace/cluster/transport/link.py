@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport.bulk import BulkReceiver, BulkSender
 from headrace.cluster.transport.codec import (
@@ -34,6 +36,7 @@ from headrace.core.errors import CancelledError, InternalError, OpError, Unavail
 log: Final = logging.getLogger("headrace.cluster")
 
 Loaded = wire.Call | wire.Push | wire.Reply
+LOADED: Final = (wire.Call, wire.Push, wire.Reply)
 Build = Callable[[wire.Cargo], Loaded]
 
 
@@ -42,12 +45,9 @@ class Packed:
     """A message's buffers, copied.  ``aside``: those too large for the control channel that have no place yet."""
 
     nbytes: int  # of all
-    payload: int
-    headers: list[TensorHeader]
+    cargo: wire.Cargo
     body: bytes
     aside: bytearray | None = None
-    segment: wire.Segment | None = None
-    payload_aside: bool = False
 
 
 @dataclass(slots=True)
@@ -147,24 +147,25 @@ class Link:
 
     def _pack(self, payload: Payload, tensors: Tensors) -> Packed:
         """Copies what is to be sent: into shared memory, into a body, or aside until there is a way."""
-        data = encode_payload(payload)
-        headers, buffers = encode_tensors(tensors)
-        if len(headers) > self._limits.tensors:
-            raise TypeError(f"a message has at most {self._limits.tensors} tensors: received {len(headers)}")
-        nbytes = len(data)
-        for header in headers:
-            nbytes += header.nbytes
-        if nbytes > self._limits.message:
-            raise TypeError(f"a message has at most {self._limits.message} bytes: received {nbytes}")
-        outgoing = self.outgoing
-        if nbytes <= (self._limits.inline if outgoing is None else self._limits.shared):
-            return Packed(nbytes, len(data), headers, b"".join((*buffers, data)))
-        payload_aside = len(data) > self._limits.shared
+        data, limits, outgoing = encode_payload(payload), self._limits, self.outgoing
+        nbytes = size = len(data)
+        headers: list[TensorHeader] = []
+        buffers: list[Buffer] = []
+        if tensors:
+            if len(tensors) > limits.tensors:
+                raise TypeError(f"a message has at most {limits.tensors} tensors: received {len(tensors)}")
+            headers, buffers = encode_tensors(tensors)
+            for header in headers:
+                nbytes += header.nbytes
+            if nbytes > limits.message:
+                raise TypeError(f"a message has at most {limits.message} bytes: received {nbytes}")
+        if nbytes <= (limits.inline if outgoing is None else limits.shared):
+            return Packed(nbytes, wire.Cargo(size, headers), b"".join((*buffers, data)))
+        payload_aside = size > limits.shared
         moved = [data, *buffers] if payload_aside else buffers
-        body = b"" if payload_aside else data
         segment = None if outgoing is None else outgoing.place(moved)
-        aside = wire.joined(moved) if segment is None else None
-        return Packed(nbytes, len(data), headers, body, aside, segment, payload_aside)
+        cargo = wire.Cargo(size, headers, segment, 0, payload_aside)
+        return Packed(nbytes, cargo, b"" if payload_aside else data, wire.joined(moved) if segment is None else None)
 
     def _send(self, build: Build, packed: Packed) -> None:
         if not self._send_now(build, packed):
@@ -196,17 +197,16 @@ class Link:
 
     def _load(self, build: Build, packed: Packed) -> None:
         """Sends a packed message.  Under the lock."""
-        region = 0
+        cargo, statistics = packed.cargo, self.statistics
         if packed.aside is not None:
             region = next(self._numbers)
             assert self.sender is not None
             self.sender.offer(region, packed.aside)
             self.open_bulk()
-        cargo = wire.Cargo(packed.payload, packed.headers, packed.segment, region, packed.payload_aside)
-        statistics = self.statistics
+            cargo = msgspec.structs.replace(cargo, bulk=region)
         statistics.sent_messages += 1
         statistics.sent_bytes += packed.nbytes
-        if packed.segment is not None:
+        if cargo.segment is not None:
             statistics.shared_bytes += sum(cargo.aside())
         self.transmit(wire.encode_head(build(cargo)), packed.body)
         if self.outgoing is not None and (numbers := self.outgoing.take_forgotten()):
@@ -263,8 +263,8 @@ class Link:
 
     def receive(self, head: wire.Head, body: Buffer) -> None:
         """Takes a message.  MalformedError: the connection must end."""
-        if isinstance(head, (wire.Call, wire.Push, wire.Reply)):
-            self._receive_loaded(head, body)
+        if isinstance(head, LOADED):
+            self.receive_loaded(head, body)
         elif isinstance(head, wire.Failure):
             node = RemoteNode(head.node) if head.node else None
             self._answered(head.number, {}, [], make_error(None, node, head.message, head.code))
@@ -279,7 +279,8 @@ class Link:
         else:
             raise MalformedError(f"{type(head).__name__} is out of place")
 
-    def _receive_loaded(self, head: Loaded, body: Buffer) -> None:
+    def receive_loaded(self, head: Loaded, body: Buffer) -> None:
+        """Takes a message that carries something."""
         cargo, region = head.cargo, None
         wire.check_cargo(cargo, len(body), self._limits.message, self._limits.tensors)
         order = head.order if isinstance(head, wire.Push) else ""

@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.cluster.transport.codec import ALIGNMENT, Buffer, MalformedError, TensorHeader
 
-VERSION: Final = 3
+VERSION: Final = 4
 JOINED: Final = 4096  # bytes of a body that is in one frame with its head
 
 
@@ -209,17 +209,19 @@ def joined(buffers: Sequence[Buffer]) -> bytearray:
 
 def check_cargo(cargo: Cargo, body: int, max_bytes: int, max_tensors: int) -> None:
     """Refuses cargo that is too large or does not fit the body that it came with."""
-    if len(cargo.tensors) > max_tensors:
-        raise MalformedError(f"a message has at most {max_tensors} tensors: received {len(cargo.tensors)}")
     nbytes = least = cargo.payload
+    tensors = 0
     for header in cargo.tensors:
         nbytes += header.nbytes
-        least = min(least, header.nbytes)
+        tensors += header.count
+        least = min(least, header.nbytes, header.count)
+    if tensors > max_tensors:
+        raise MalformedError(f"a message has at most {max_tensors} tensors: received {tensors}")
     if least < 0 or nbytes > max_bytes:
         raise MalformedError(f"a message has at most {max_bytes} bytes: received {nbytes}")
     if cargo.segment is not None and cargo.bulk:
         raise MalformedError("tensors are in shared memory or in the bulk channel, not in both")
-    aside = sum(cargo.aside())
+    aside = 0 if cargo.segment is None and not cargo.bulk else sum(cargo.aside())
     if nbytes - aside != body:
         raise MalformedError(f"a message of {nbytes} bytes, {aside} of them aside, has a body of {body}")
 

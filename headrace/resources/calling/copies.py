@@ -32,10 +32,18 @@ def to_device(value: torch.Tensor, device: Any) -> torch.Tensor:
 
 def to_host(values: Sequence[Any]) -> list[Any]:
     """The values in the host's memory, once they are there.  Large ones are waited for together."""
-    copies = [_begin_to_host(v) if _is_large(v) else v for v in values]
-    for device in {v.device for v in values if _is_large(v)}:
+    elsewhere = [i for i, v in enumerate(values) if isinstance(v, torch.Tensor) and not v.is_cpu]
+    copies = list(values)
+    if not elsewhere:
+        return copies
+    large = [i for i in elsewhere if values[i].is_cuda and values[i].nbytes >= LARGE]
+    for i in large:
+        copies[i] = _begin_to_host(values[i])
+    for device in {values[i].device for i in large}:
         _stream("out", device).synchronize()
-    return [v.cpu() if isinstance(v, torch.Tensor) else v for v in copies]
+    for i in elsewhere:
+        copies[i] = copies[i].cpu()
+    return copies
 
 
 def _begin_to_host(value: torch.Tensor) -> torch.Tensor:
@@ -47,10 +55,6 @@ def _begin_to_host(value: torch.Tensor) -> torch.Tensor:
         copy.copy_(value, non_blocking=True)
     value.record_stream(stream)
     return copy
-
-
-def _is_large(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_cuda and value.nbytes >= LARGE
 
 
 def _stream(direction: str, device: Any) -> Any:

@@ -1,4 +1,4 @@
-"""ParkedRun: a step in parts that holds no thread while it waits for long.  Another thread of the pool goes on with it."""
+"""ParkedRun: a step in parts that holds no thread while it waits.  Whatever brings what it waits for finds it one."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import threading
 from collections.abc import Callable, Sequence
 from math import inf
 from queue import SimpleQueue
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any, Final
 
 from headrace.resources.stepping.interrupt import Shield
 from headrace.resources.stepping.saving import carried
-from headrace.resources.stepping.step import Event, Step
+from headrace.resources.stepping.step import Event, Step, current
 from headrace.resources.stepping.waiting import Done
 from headrace.runtime.drive.plans import PartsPlan, StepRun
+from headrace.runtime.host.turn import Pace
 
-SOON: Final = 0.05  # seconds that a thread waits itself: what comes soon needs no other one
 IDLE_SECONDS: Final = 1.0  # after which the clock's thread ends if nothing is parked
 
 
@@ -54,13 +54,15 @@ class _Mailbox(SimpleQueue[Event]):
 class ParkedRun:
     """Used by one thread at a time."""
 
-    def __init__(self, plan: PartsPlan, step: Step, done: Done) -> None:
-        """``done`` is told the fetches or the error, on a thread of the plan's pool."""
-        self._pool = plan.pool
+    def __init__(
+        self, plan: PartsPlan, step: Step, done: Done, soon: Callable[[Callable[[], None]], None], pace: Pace | None
+    ) -> None:
+        """``done`` is told the fetches or the error.  ``soon`` finds a thread to go on; ``pace`` hears how long one is held."""
+        self._soon = soon
+        self._pace = pace
         self._step = step
         self._done = done
         self._since = monotonic()
-        self._patience = SOON if step.until != inf else 0.0  # what a user feeds may come late
         self.mailbox = _Mailbox()
         self._run = StepRun(plan, step, Shield(), events=self.mailbox)
         self._go_on = carried(self.go_on)
@@ -70,25 +72,40 @@ class ParkedRun:
         self.go_on(lambda: self._run.begin(feeds))
 
     def go_on(self, first: Callable[[], None] | None = None) -> None:
-        """Runs until there is nothing to do for a while, or nothing at all."""
-        run = self._run
+        """Runs until there is nothing to do for now, or nothing at all."""
+        begin = thread_time()
+        outer, current.step = current.step, self._step
         try:
-            with self._step.entered():
-                if first is not None:
-                    first()
-                while run.waits:
-                    if run.settle(self._patience, self._since):
-                        self._since = monotonic()
-                    elif self._park():
+            if first is None:
+                self._settle()  # something has come, or the step must look at the clock
+            else:
+                first()
+            while self._run.waits:
+                if self.mailbox.empty():
+                    self._note(begin)  # from here on another thread may have it
+                    if self._park():
                         return
-                results = run.results()
+                    begin = thread_time()
+                self._settle()
+            results = self._run.results()
         except BaseException as e:  # noqa: BLE001 - whatever waits for the step raises it
-            run.values.clear()  # a lock among them must not live as long as the traceback
-            run.waits.close(e)
+            self._run.values.clear()  # a lock among them must not live as long as the traceback
+            self._run.waits.close(e)
             self._done(None, e)
         else:
-            run.waits.close(None)
+            self._run.waits.close(None)
             self._done(results, None)
+        finally:
+            current.step = outer
+        self._note(begin)
+
+    def _settle(self) -> None:
+        if self._run.settle(0.0, self._since):
+            self._since = monotonic()
+
+    def _note(self, begin: float) -> None:
+        if self._pace is not None:
+            self._pace.note(thread_time() - begin)
 
     def _park(self) -> bool:
         """Lets the thread go, unless something has come."""
@@ -103,7 +120,7 @@ class ParkedRun:
     def _resume(self) -> None:
         _clock.remove(self.mailbox)
         try:
-            self._pool.submit(self._go_on)
+            self._soon(self._go_on)
         except RuntimeError:  # the worker is closed, and its steps are
             self.go_on()
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from time import thread_time
 from typing import Any, Final, NamedTuple, Protocol
 
 from headrace.core.errors import AbortedError, CancelledError, OpError
@@ -24,6 +25,7 @@ from headrace.resources.stepping.waiting import Done, Wait
 from headrace.runtime.drive.plans import PartsPlan, StepPlan
 from headrace.runtime.host.device import Device
 from headrace.runtime.host.registered import TracedGraph
+from headrace.runtime.host.turn import Pace, turn
 from headrace.runtime.planning.plan import make_plan
 from headrace.runtime.planning.planner import Planner
 from headrace.runtime.session.parked import ParkedRun
@@ -126,6 +128,7 @@ class Registered(NamedTuple):
     sends: Mapping[str, Send]
     tasks: frozenset[str]  # those that its steps involve
     fetches: Collection[str]  # the keys under which it leaves fetches for the client (partial runs)
+    pace: Pace | None  # None: it may block or loop for long, however short it has been so far
     traced: TracedGraph | None = None  # what its plan is bound to if its steps are traced
 
 
@@ -155,8 +158,17 @@ class PartitionWorker:
         sends = {partition: self._sender(task) for partition, task in routes.items()}
         handle = next(self._handles)
         tasks = frozenset((*routes.values(), *sources))
-        self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends, tasks, left_fetches(data))
+        plan = self._make(blueprint)
+        self._partitions[handle] = Registered(blueprint, plan, sends, tasks, left_fetches(data), self._pace(plan))
         return handle
+
+    def _pace(self, plan: StepPlan) -> Pace | None:
+        """What measures the partition; None where that tells nothing of the next run: loops, accelerators, code of users."""
+        worker, programs = self._graph.worker, plan.programs
+        known = programs and not any(program.bodies for program in programs)
+        known = known and all(node.op_def.built_in for node in plan.graph.nodes)
+        known = known and self._planner.compile_mode != "always" and self._graph.gate is None
+        return Pace() if known and all(worker.torch_device(d.name).type == "cpu" for d in worker.devices) else None
 
     def forget(self, handle: int) -> None:
         """Drops a partition that nobody will run."""
@@ -207,7 +219,16 @@ class PartitionWorker:
         return partition.plan
 
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
-        self._graph.pool.submit(carried(partial(self._run, handle, step, feeds, done, until, False)))
+        self._soon(self._partitions.get(handle), carried(partial(self._run, handle, step, feeds, done, until, False)))
+
+    def _soon(self, partition: Registered | None, call: Callable[[], None]) -> None:
+        """Calls on this thread, after the message that it takes, if that is short; otherwise on a thread of the pool."""
+        if turn.calls is None or partition is None or partition.pace is None or not partition.pace.is_short:
+            self._graph.pool.submit(call)
+        elif partition.plan.generation != self._graph.resources.generation:  # planning is not short
+            self._graph.pool.submit(call)
+        else:
+            turn.calls.append(call)
 
     def give(self, step: int, key: str, value: Any) -> None:
         # A copy: the caller may change it while the step still needs it.
@@ -247,17 +268,21 @@ class PartitionWorker:
                 partition.traced.recorder.start()
             self._enter(step, handle, mine)
             plan = self.plan(handle)
-            parks = isinstance(plan, PartsPlan) and not to_the_end
-            if not parks:
+            if isinstance(plan, PartsPlan) and not to_the_end:
+                parked = ParkedRun(plan, mine, over, partial(self._soon, partition), partition.pace)
+            else:
+                parked, begin = None, thread_time()
                 with mine.entered():
                     results = plan.run(feeds)
+                if partition.pace is not None and not to_the_end:
+                    partition.pace.note(thread_time() - begin)
         except BaseException as e:  # noqa: BLE001 - as above
             over(None, e)
         else:
-            if isinstance(plan, PartsPlan) and parks:
-                ParkedRun(plan, mine, over).start(feeds)
-            else:
+            if parked is None:
                 over(results, None)
+            else:
+                parked.start(feeds)
 
     def _enter(self, number: int, handle: int, step: Step) -> None:
         with self._lock:

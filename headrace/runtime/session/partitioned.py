@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import secrets
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
@@ -75,8 +76,8 @@ class PartitionedStep:
                 start = worker.run_here if last and isinstance(worker, PartitionWorker) else worker.run
                 run.begun += 1
                 start(member.handle, number, [feeds[k] for k in member.feeds], run.done(i, events), until)
-            while run.over < len(self.members):
-                run.note(step.next(events))
+            while not run.is_over:
+                step.next(events)
         except BaseException as e:
             run.fail(e)
             run.wait_for_all(events, until)
@@ -152,16 +153,28 @@ class _Run:
         self.results: list[Any] = [None] * plan.size
         self.error: BaseException | None = None
         self.begun = 0
-        self.over = 0
-        self.ended: set[int] = set()
+        self._ended: set[int] = set()
+        self._all = len(plan.members)  # that must end before the thread of the step is told
+        self._lock = threading.Lock()
+
+    @property
+    def is_over(self) -> bool:
+        return len(self._ended) >= self._all
 
     def done(self, index: int, events: SimpleQueue[Any]) -> Any:
-        """What a partition calls when it is over."""
+        """What a partition calls when it is over.  The last one wakes the thread of the step."""
 
         def tell(results: Any, error: BaseException | None) -> None:
             if error is not None:
                 self.fail(error)  # here and now: the thread of the step may be in a partition itself
-            events.put((index, results, error))
+            else:
+                for position, value in zip(self._plan.members[index].fetches, results, strict=True):
+                    self.results[position] = value
+            with self._lock:
+                self._ended.add(index)
+                last = self.is_over
+            if last:
+                events.put((self, None, None))
 
         return tell
 
@@ -171,19 +184,11 @@ class _Run:
             self.error = error
             self._plan.abort(self.number, elsewhere(error))
 
-    def note(self, event: Any) -> None:
-        index, results, error = event
-        self.over += 1
-        self.ended.add(index)
-        if error is None:
-            for position, value in zip(self._plan.members[index].fetches, results, strict=True):
-                self.results[position] = value
-
     def cancel(self, error: Exception) -> None:
         self.fail(error)
 
     def describe(self) -> str:
-        members = [member.name for i, member in enumerate(self._plan.members) if i < self.begun and i not in self.ended]
+        members = [member.name for i, member in enumerate(self._plan.members) if i < self.begun and i not in self._ended]
         return f"partitions that have not ended: {', '.join(members)}; each task says in its log what its own waits for"
 
     def wait_for_all(self, events: SimpleQueue[Any], until: float | None) -> None:
@@ -191,10 +196,10 @@ class _Run:
 
         Of a step that is out of time, those on tasks that do not answer are left to themselves.
         """
-        while self.over < self.begun:
+        with self._lock:
+            self._all = self.begun
+        while not self.is_over:
             try:
-                event = events.get(True, None if until is None else max(until + 2 * GRACE - monotonic(), 0.0))
+                events.get(True, None if until is None else max(until + 2 * GRACE - monotonic(), 0.0))
             except Empty:
                 return
-            if event[0] is not None:
-                self.over += 1

@@ -1,0 +1,63 @@
+"""Turns: short work stays on the thread that takes a message.
+
+To hand it to another thread costs more than the work itself, and with many clients many threads would ask for the interpreter
+at the same time.  So the thread of a message does what that message makes ready, after it has taken it.  `Pace`: what is short.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+log: Final = logging.getLogger("headrace.step")
+
+SHORT: Final = 500e-6  # seconds of processor time: what takes longer is worth a thread of its own
+WEIGHT: Final = 1 / 8  # of the last time among all
+
+
+class Turn(threading.local):
+    """Of one thread: the calls that are to follow the one that it is in."""
+
+    def __init__(self) -> None:
+        self.calls: deque[Callable[[], Any]] | None = None  # None: this thread takes no messages now
+
+    def take(self, call: Callable[[], Any]) -> None:
+        """Calls, and then all that was added meanwhile."""
+        if self.calls is not None:
+            call()
+            return
+        calls = self.calls = deque([call])
+        try:
+            while calls:
+                try:
+                    calls.popleft()()
+                except Exception:  # noqa: BLE001 - one client must not end the turn of others
+                    log.exception("a part of a step has failed")
+        finally:
+            self.calls = None
+
+
+turn: Final = Turn()
+
+
+class Pace:
+    """How much processor time something takes on its thread, on average; the last times count most.
+
+    By the clock, all would be long on a machine that is busy, and then it would be busy with threads.
+    """
+
+    __slots__ = ("_mean",)
+
+    def __init__(self) -> None:
+        self._mean: float | None = None
+
+    @property
+    def is_short(self) -> bool:
+        return self._mean is not None and self._mean < SHORT
+
+    def note(self, seconds: float) -> None:
+        mean = self._mean
+        self._mean = seconds if mean is None else mean + WEIGHT * (seconds - mean)
