@@ -62,7 +62,10 @@ class Task:
         """How often its threads have let a core go so far."""
         total = 0
         for thread in os.listdir(f"/proc/{self.process.pid}/task"):
-            with contextlib.suppress(FileNotFoundError), open(f"/proc/{self.process.pid}/task/{thread}/status") as status:
+            with (
+                contextlib.suppress(FileNotFoundError),
+                open(f"/proc/{self.process.pid}/task/{thread}/status") as status,
+            ):
                 total += sum(int(line.split()[1]) for line in status if "ctxt_switches" in line)
         return total
 

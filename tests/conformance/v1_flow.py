@@ -128,7 +128,7 @@ def _same(a: Any, b: Any) -> bool:
 def programs(oracle: object = None, count: int = 10_000, ways: Sequence[str] = ("interpreted", "primitives")) -> Part:
     """Others than those kept, as many as asked for, made by TensorFlow now."""
     found: list[str] = []
-    first = 1_000_000
+    first, endless = 1_000_000, 0
     for start in range(first, first + count, 500):
         end = min(start + 500, first + count)
         with tempfile.TemporaryDirectory() as folder:
@@ -136,13 +136,14 @@ def programs(oracle: object = None, count: int = 10_000, ways: Sequence[str] = (
             subprocess.run(
                 [os.environ[VARIABLE], MAKE, str(start), str(end), str(path)], check=True, capture_output=True
             )
-            more = compared(load(path), ways)
+            cases = load(path)
+            more = compared(cases, ways)
         found += more
-        print(
-            "\n".join([*more, f"{end - first} programs with TensorFlow 1's control flow, {len(found)} differ"]),
-            flush=True,
-        )
-    return Part("imported control flow", f"{count} programs, {', '.join(ways)}", found)
+        endless += end - start - len(cases)
+        line = f"{end - first} programs with TensorFlow 1's control flow, {len(found)} differ, {endless} do not end in TensorFlow"
+        print("\n".join([*more, line]), flush=True)
+    ended = f"{count - endless} programs, {', '.join(ways)} ({endless} more do not end in TensorFlow)"
+    return Part("imported control flow", ended, found)
 
 
 def compared(cases: dict[int, dict[str, Any]], ways: Sequence[str]) -> list[str]:

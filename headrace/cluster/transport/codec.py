@@ -127,7 +127,12 @@ def _last_alike(values: Sequence[Any], first: int) -> int:
     dtype, shape, device = value.dtype, value.shape, value.device
     while first < end:
         other = values[first]
-        if type(other) is not torch.Tensor or other.dtype is not dtype or other.shape != shape or other.device != device:
+        if (
+            type(other) is not torch.Tensor
+            or other.dtype is not dtype
+            or other.shape != shape
+            or other.device != device
+        ):
             break
         first += 1
     return first

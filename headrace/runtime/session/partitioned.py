@@ -188,7 +188,9 @@ class _Run:
         self.fail(error)
 
     def describe(self) -> str:
-        members = [member.name for i, member in enumerate(self._plan.members) if i < self.begun and i not in self._ended]
+        members = [
+            member.name for i, member in enumerate(self._plan.members) if i < self.begun and i not in self._ended
+        ]
         return f"partitions that have not ended: {', '.join(members)}; each task says in its log what its own waits for"
 
     def wait_for_all(self, events: SimpleQueue[Any], until: float | None) -> None:

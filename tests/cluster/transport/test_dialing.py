@@ -200,7 +200,8 @@ def test_another_version_is_refused_with_the_reason(make_endpoint, monkeypatch):
 
     monkeypatch.setattr(wire, "encode_head", of_another_version)
     with pytest.raises(
-        errors.FailedPreconditionError, match=rf"refuses this process: it speaks version 77 .* this is version {wire.VERSION}"
+        errors.FailedPreconditionError,
+        match=rf"refuses this process: it speaks version 77 .* this is version {wire.VERSION}",
     ):
         ask(client.connect(server.address), "echo")
     assert server.refused() == {"other version": 1}
