@@ -12,6 +12,7 @@ import time
 
 import headrace as tf
 from headrace.cluster.connection import ClusterConnection, close_client_endpoint, connect
+from headrace.cluster.request import DECODERS
 from headrace.cluster.service import TaskService
 from headrace.cluster.transport.in_process import InProcessEndpoint
 from headrace.runtime.host.worker import LocalWorker
@@ -35,7 +36,7 @@ def in_process():
     network = {}
     worker = LocalWorker(CONFIG, TASK)
     service = TaskService(worker, {TASK: "localhost:1"})
-    service.endpoint = InProcessEndpoint(service.handle, network, "localhost:1", service.lost)
+    service.endpoint = InProcessEndpoint(service.handle, network, "localhost:1", service.lost, decoders=DECODERS)
     client = InProcessEndpoint(None, network)
     try:
         return _measure(ClusterConnection(client, {TASK: "localhost:1"}, CONFIG, TASK, None))

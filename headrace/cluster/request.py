@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from headrace.cluster.transport.interface import Peer, Tensors
+from headrace.cluster.transport.interface import Decode, Peer, Tensors
 from headrace.core import errors
 from headrace.core.errors import OpError
 
@@ -191,7 +191,20 @@ class Reset(Request):
     containers: list[str]
 
 
+def _decoder(kind: type[Request]) -> Decode:
+    decode = msgspec.msgpack.Decoder(kind).decode
+
+    def decoded(data: Any, sender: str) -> Request:
+        try:
+            return decode(data)
+        except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as e:
+            raise _without_fields(sender, kind, e) from None
+
+    return decoded
+
+
 REQUESTS: Final = {one.method: one for one in Request.__subclasses__()}
+DECODERS: Final = {method: _decoder(one) for method, one in REQUESTS.items()}  # for an endpoint that serves tasks
 Answered = Callable[[Any, list[Any], OpError | None], None]
 
 
@@ -200,9 +213,13 @@ def parsed(payload: dict[str, Any], struct: type[msgspec.Struct], sender: str) -
     try:
         return msgspec.convert(payload, struct)
     except (msgspec.ValidationError, RecursionError) as e:
-        raise errors.InvalidArgumentError(
-            None, None, f"what came from {sender} does not have the fields of {struct.__name__}: {e}"
-        ) from None
+        raise _without_fields(sender, struct, e) from None
+
+
+def _without_fields(sender: str, struct: type[msgspec.Struct], problem: Exception) -> OpError:
+    return errors.InvalidArgumentError(
+        None, None, f"what came from {sender} does not have the fields of {struct.__name__}: {problem}"
+    )
 
 
 def call(peer: Peer, request: Request, tensors: Tensors, done: Answered, seconds: float | None = None) -> None:

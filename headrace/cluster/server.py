@@ -115,7 +115,7 @@ class Server:
         try:
             self._service.endpoint = open_endpoint(
                 self._service.handle, address, lost=self._service.lost, limits=limits(), data_port=data_port(),
-                failed=self._worker.fail,
+                failed=self._worker.fail, decoders=importlib.import_module("headrace.cluster.request").DECODERS,
             )  # fmt: skip
         except BaseException as e:
             self._withdraw()

@@ -22,7 +22,6 @@ from headrace.cluster.health import Health
 from headrace.cluster.limits import lost_seconds
 from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.request import (
-    REQUESTS,
     Abort,
     Answer,
     Close,
@@ -45,7 +44,6 @@ from headrace.cluster.request import (
     Traced,
     ask,
     lost_receiver,
-    parsed,
     send,
 )
 from headrace.cluster.session_config import from_plain
@@ -58,7 +56,6 @@ from headrace.passes.portable import Portable
 from headrace.resources.calling.copies import to_host
 from headrace.runtime.code.failure import error_class
 from headrace.runtime.host.registered import RegisteredGraph
-from headrace.runtime.host.turn import turn
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.planning.planner import Planner
 from headrace.runtime.session.partition_worker import PartitionWorker
@@ -119,29 +116,28 @@ class TaskService:
     # ---- the handler
 
     def handle(
-        self, peer: str, method: str, payload: dict[str, Any], tensors: list[Any], reply: Reply, fail: Fail
+        self, peer: str, method: str, request: Any, tensors: list[Any], reply: Reply, fail: Fail
     ) -> None:
-        """Answers a message; longer work is left to the worker's pool."""
-        kind, answer = REQUESTS.get(method), _METHODS.get(method)
-        if kind is None or answer is None:
+        """Answers a message, as `DECODERS` read it; longer work is left to the worker's pool."""
+        answer = _METHODS.get(method)
+        if answer is None:
             fail(errors.UNIMPLEMENTED, f"{self.worker.task} knows no method {method!r}", "")
             return
         message = Message(self, peer, tensors, reply, fail)
-        if not kind.one_way:
+        if not request.one_way:
             refusal = self.admission.admit(peer)
             if refusal:
                 fail(errors.RESOURCE_EXHAUSTED, f"{self.worker.task} refuses {method!r}: {refusal}", "")
                 return
             message.under_way.append(None)
-        work = partial(self._answer, answer, kind, payload, message)
-        if kind.quick:
-            turn.take(work)
+        if request.quick:
+            self._answer(answer, request, message)
         else:
-            self.worker.pool.submit(work)
+            self.worker.pool.submit(partial(self._answer, answer, request, message))
 
-    def _answer(self, answer: Answers, kind: type[Request], payload: dict[str, Any], message: Message) -> None:
+    def _answer(self, answer: Answers, request: Request, message: Message) -> None:
         try:
-            answer(self, parsed(payload, kind, message.peer), message)
+            answer(self, request, message)
         except Exception as e:  # noqa: BLE001 - the other side raises it
             message.refuse(e)
 

@@ -11,7 +11,7 @@ import itertools
 import resource
 import socket as system_socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -93,7 +93,7 @@ class Channel:
             self.socket.disconnect(where)
             self._loop.sent(self.socket)
 
-    def send(self, frames: list[bytes]) -> None:
+    def send(self, frames: Sequence[bytes]) -> None:
         """Sends to the connection whose identity comes first; ZMQError if it is gone or takes nothing.  From any thread."""
         with self.lock:
             sockets.send(self.socket, frames)

@@ -64,20 +64,17 @@ class Connection(Link):
         self._stuck: list[bytes] | None = None  # a chunk for a channel that is full
         endpoint.control.connections[identity] = endpoint.bulk.connections[self.bulk_identity] = self
 
-    def guarded(self, reason: str, take: Callable[..., None], *arguments: Any) -> None:
-        """Takes what has come; ends the connection if that cannot be."""
-        try:
-            take(*arguments)
-        except Exception as e:  # noqa: BLE001 - one peer must not end the I/O thread
-            if not isinstance(e, MalformedError):
-                log.exception("a message of %s could not be taken", self.name)
-            self.endpoint.refusals[reason] += 1
-            log.warning("the connection with %s is closed: %s", self.name, e)
-            why = f"the connection with {self.name} was closed: {e}"
-            self.end(UnavailableError(None, None, why), goodbye=True)
+    def refuse(self, reason: str, error: Exception) -> None:
+        """Something has come that cannot be taken: ends the connection.  In an ``except`` clause."""
+        if not isinstance(error, MalformedError):
+            log.exception("a message of %s could not be taken", self.name)
+        self.endpoint.refusals[reason] += 1
+        log.warning("the connection with %s is closed: %s", self.name, error)
+        why = f"the connection with {self.name} was closed: {error}"
+        self.end(UnavailableError(None, None, why), goodbye=True)
 
-    def take_control(self, frames: list[bytes]) -> None:
-        """Takes a message of the control channel."""
+    def take_control(self, frames: list[Any]) -> None:
+        """Takes a message of the control channel, with who sent it as the first frame."""
         head, body = wire.decode_frames(frames)
         if self.ready and isinstance(head, LOADED):
             self.receive_loaded(head, body)
@@ -130,7 +127,7 @@ class Connection(Link):
 
     def transmit(self, head: bytes, body: bytes) -> None:
         try:
-            self.endpoint.control.send([self.identity, *wire.frames_of(head, body)])
+            self.endpoint.control.send(wire.frames_of(self.identity, head, body))
         except zmq.ZMQError as e:
             if not self.ready:  # ZeroMQ tells of a try that fails
                 return

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket as system_socket
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -26,6 +26,8 @@ from headrace.cluster.transport.codec import MalformedError
 from headrace.cluster.transport.connection import LINGER_MS, ClientConnection, Connection, ServerConnection
 from headrace.cluster.transport.interface import (
     DEFAULT_LIMITS,
+    NO_DECODERS,
+    Decode,
     Fail,
     Failed,
     Handler,
@@ -66,9 +68,14 @@ class Endpoint:
         shared_memory: bool = True,
         data_port: int | None = None,
         failed: Failed | None = None,
+        decoders: Mapping[str, Decode] = NO_DECODERS,
     ) -> None:
-        """``data_port``: that of the bulk channel; None: `data_port_of` the address, or a free one if that is taken."""
+        """``data_port``: that of the bulk channel; None: `data_port_of` the address, or a free one if that is taken.
+
+        ``decoders``: what the handler gets of the payloads of a method, if not a dict.
+        """
         self.handler: Handler = handler or no_handler
+        self.decoders = decoders
         self.limits = limits
         self._lost = lost
         self._failed = failed
@@ -149,7 +156,10 @@ class Endpoint:
         if connection is None:
             self._greet(frames[0], frames)
         else:
-            connection.guarded("malformed", connection.take_control, [frame.bytes for frame in frames[1:]])
+            try:
+                connection.take_control(frames)
+            except Exception as e:  # noqa: BLE001 - one peer must not end the I/O thread
+                connection.refuse("malformed", e)
 
     def _greet(self, identity: bytes, frames: list[Any]) -> None:
         """Takes the first message of a connection."""
@@ -188,7 +198,10 @@ class Endpoint:
         elif not connection.bulk_open and not self.bulk.know(frames[0], frames[1]):
             connection.lose("bulk channel of")
         else:
-            connection.guarded("bad chunk", connection.take_bulk, [frame.bytes for frame in frames[1:]])
+            try:
+                connection.take_bulk([frame.bytes for frame in frames[1:]])
+            except Exception as e:  # noqa: BLE001 - as above
+                connection.refuse("bad chunk", e)
 
     # ---- ends
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -17,6 +17,8 @@ from headrace.cluster.transport.endpoint import no_handler
 from headrace.cluster.transport.interface import (
     CLOSED,
     DEFAULT_LIMITS,
+    NO_DECODERS,
+    Decode,
     Handler,
     Limits,
     LinkStatistics,
@@ -44,8 +46,10 @@ class InProcessEndpoint:
         address: str | None = None,
         lost: Lost | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        decoders: Mapping[str, Decode] = NO_DECODERS,
     ) -> None:
         self.handler: Handler = handler or no_handler
+        self.decoders = decoders
         self.limits = replace(limits, inline=limits.message)
         self.network = network
         self.told = lost

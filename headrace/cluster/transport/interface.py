@@ -20,7 +20,7 @@ new one.  A process that has restarted is therefore never taken for the one befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from operator import add
 from typing import Any, Final, Protocol
@@ -34,7 +34,10 @@ Tensors = Sequence[Any]
 Done = Callable[[dict[str, Any], list[Any], OpError | None], None]
 Reply = Callable[[Payload, Tensors], None]
 Fail = Callable[[int, str, str], None]
-Handler = Callable[[str, str, dict[str, Any], list[Any], Reply, Fail], None]
+Decode = Callable[[Any, str], Any]
+"""decode(data, peer): the payload of a method from its bytes; what is wrong with it is an OpError, which answers the call."""
+NO_DECODERS: Final[Mapping[str, Decode]] = {}
+Handler = Callable[[str, str, Any, list[Any], Reply, Fail], None]
 """handler(peer, method, payload, tensors, reply, fail): answers once, by ``reply(payload, tensors)`` or by
 ``fail(code, message, node)``, now or later.  What answers a push goes nowhere.  ``peer`` names the connection."""
 Failed = Callable[[OpError], None]

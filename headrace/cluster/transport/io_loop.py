@@ -22,6 +22,7 @@ from typing import Any, Final
 import zmq
 
 from headrace.cluster.transport import sockets
+from headrace.runtime.host.turn import turn
 
 TURN: Final = 64  # messages of one socket before the others get their turn
 Take = Callable[[list[Any]], None]  # see `sockets.receive`
@@ -42,6 +43,7 @@ class IOLoop:
         self._used: set[Any] = set()  # sockets on which this thread has sent or received in this turn
         self._early: dict[Any, list[list[Any]]] = {}  # messages that were received before their turn
         self._actions: deque[Callable[[], None]] = deque()
+        self._calls: deque[Callable[[], Any]] = deque()  # short work that messages of this turn have brought
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._lock = threading.Lock()
@@ -116,6 +118,7 @@ class IOLoop:
 
     def _run(self) -> None:
         failure: BaseException | None = None
+        turn.calls = self._calls
         try:
             while not self.stopped:
                 self._turn()
@@ -154,6 +157,8 @@ class IOLoop:
             now = time.monotonic()
             while self._timers and self._timers[0][0] <= now:
                 _guarded(heapq.heappop(self._timers)[2])
+        while self._calls:
+            _guarded(self._calls.popleft())
         while self._used:
             socket = self._used.pop()
             with self._readers[socket][1]:
@@ -181,7 +186,10 @@ class IOLoop:
         if messages:  # there may be more; and an answer that `take` sends may use up what the descriptor tells
             self._used.add(socket)
         for frames in messages:
-            _guarded(take, frames)
+            try:
+                take(frames)
+            except Exception:  # noqa: BLE001 - as for an action
+                log.exception("what has come could not be taken")
         return bool(messages)
 
 

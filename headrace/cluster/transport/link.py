@@ -37,7 +37,6 @@ log: Final = logging.getLogger("headrace.cluster")
 
 Loaded = wire.Call | wire.Push | wire.Reply
 LOADED: Final = (wire.Call, wire.Push, wire.Reply)
-Build = Callable[[wire.Cargo], Loaded]
 
 
 @dataclass(slots=True)
@@ -105,12 +104,9 @@ class Link:
 
     def call(self, method: str, payload: Payload, tensors: Tensors, done: Done, timeout: float | None = None) -> None:
         number = next(self._numbers)
-        packed = self._pack(payload, tensors)
-
-        def build(cargo: wire.Cargo) -> wire.Call:
-            return wire.Call(number, method, cargo)
-
-        if timeout is None and self._send_now(build, packed, partial(self._calls.__setitem__, number, done)):
+        packed = self.pack(payload, tensors)
+        head = wire.Call(number, method, packed.cargo)
+        if timeout is None and self._send_now(head, packed, done):
             return
 
         def begin() -> None:
@@ -121,13 +117,14 @@ class Link:
                 late = UnavailableError(None, None, f"{self.address} {NO_ANSWER} {method!r} within {timeout} s")
                 self.endpoint.loop.later(timeout, lambda: self._answered(number, {}, [], late))
             self._calls[number] = done
-            self._send_later(build, packed)
+            self._send_later(head, packed)
 
         if not self.endpoint.loop.submit(begin):
             call_back(done, {}, [], self.lost or self._closed())
 
     def push(self, method: str, payload: Payload, tensors: Tensors, order: str = "") -> None:
-        self._send(lambda cargo: wire.Push(method, order, cargo), self._pack(payload, tensors))
+        packed = self.pack(payload, tensors)
+        self.send(wire.Push(method, order, packed.cargo), packed)
 
     def on_lost(self, callback: Callable[[OpError], None]) -> None:
         def add() -> None:
@@ -145,7 +142,7 @@ class Link:
         """Runs the action on the I/O thread, unless the connection is over by then; what it raises ends the connection."""
         self.endpoint.loop.submit(partial(self.act, action))
 
-    def _pack(self, payload: Payload, tensors: Tensors) -> Packed:
+    def pack(self, payload: Payload, tensors: Tensors) -> Packed:
         """Copies what is to be sent: into shared memory, into a body, or aside until there is a way."""
         data, limits, outgoing = encode_payload(payload), self._limits, self.outgoing
         nbytes = size = len(data)
@@ -167,23 +164,24 @@ class Link:
         cargo = wire.Cargo(size, headers, segment, 0, payload_aside)
         return Packed(nbytes, cargo, b"" if payload_aside else data, wire.joined(moved) if segment is None else None)
 
-    def _send(self, build: Build, packed: Packed) -> None:
-        if not self._send_now(build, packed):
-            self._send_later(build, packed)
+    def send(self, head: Loaded, packed: Packed) -> None:
+        """Sends a message that carries what is packed."""
+        if not self._send_now(head, packed):
+            self._send_later(head, packed)
 
-    def _send_now(self, build: Build, packed: Packed, before: Callable[[], None] | None = None) -> bool:
+    def _send_now(self, head: Loaded, packed: Packed, done: Done | None = None) -> bool:
         """Sends on this thread, if nothing must go first: waking the I/O thread would cost more than the message."""
         if packed.aside is not None or not self.ready:
             return False
         with self.lock:
             if self._queued or self.lost is not None:
                 return False
-            if before is not None:
-                before()
-            self._load(build, packed)
+            if done is not None and isinstance(head, wire.Call):
+                self._calls[head.number] = done
+            self._load(head, packed)
         return True
 
-    def _send_later(self, build: Build, packed: Packed) -> None:
+    def _send_later(self, head: Loaded, packed: Packed) -> None:
         """Sends on the I/O thread, after what was given to it before, when messages can travel."""
         with self.lock:
             self._queued += 1
@@ -191,26 +189,26 @@ class Link:
         def send() -> None:
             with self.lock:
                 self._queued -= 1
-                self._load(build, packed)
+                self._load(head, packed)
 
         self.submit(lambda: send() if self.ready else self._waiting.append(send))
 
-    def _load(self, build: Build, packed: Packed) -> None:
+    def _load(self, head: Loaded, packed: Packed) -> None:
         """Sends a packed message.  Under the lock."""
-        cargo, statistics = packed.cargo, self.statistics
         if packed.aside is not None:
             region = next(self._numbers)
             assert self.sender is not None
             self.sender.offer(region, packed.aside)
             self.open_bulk()
-            cargo = msgspec.structs.replace(cargo, bulk=region)
+            head.cargo = msgspec.structs.replace(packed.cargo, bulk=region)
+        statistics, outgoing = self.statistics, self.outgoing
         statistics.sent_messages += 1
         statistics.sent_bytes += packed.nbytes
-        if cargo.segment is not None:
-            statistics.shared_bytes += sum(cargo.aside())
-        self.transmit(wire.encode_head(build(cargo)), packed.body)
-        if self.outgoing is not None and (numbers := self.outgoing.take_forgotten()):
-            self.tell(wire.Forget(numbers))
+        if packed.cargo.segment is not None:
+            statistics.shared_bytes += sum(packed.cargo.aside())
+        self.transmit(wire.encode_head(head), packed.body)
+        if outgoing is not None and outgoing.forgotten:
+            self.tell(wire.Forget(outgoing.take_forgotten()))
 
     def _closed(self) -> CancelledError:
         """The error of an end that its own side has closed."""
@@ -283,6 +281,9 @@ class Link:
         """Takes a message that carries something."""
         cargo, region = head.cargo, None
         wire.check_cargo(cargo, len(body), self._limits.message, self._limits.tensors)
+        if cargo.segment is None and not cargo.bulk and not self._lines:
+            self._deliver(head, body, None)
+            return
         order = head.order if isinstance(head, wire.Push) else ""
         if cargo.segment is not None:
             if self.incoming is None:
@@ -327,16 +328,24 @@ class Link:
             self.tell(wire.Grant(region, chunks))
 
     def _deliver(self, head: Loaded, body: Buffer, region: Buffer | None) -> None:
-        raw, buffers = wire.split(head.cargo, body, region)
-        payload, tensors = decode_payload(raw), decode_tensors(head.cargo.tensors, buffers)
-        statistics = self.statistics
+        cargo, statistics = head.cargo, self.statistics
         statistics.received_messages += 1
-        statistics.received_bytes += head.cargo.nbytes
+        if cargo.tensors or region is not None:
+            raw, buffers = wire.split(cargo, body, region)
+            tensors = decode_tensors(cargo.tensors, buffers)
+            statistics.received_bytes += cargo.nbytes
+        else:
+            raw, tensors = body, []
+            statistics.received_bytes += cargo.payload
         if isinstance(head, wire.Reply):
-            self._answered(head.number, payload, tensors, None)
+            self._answered(head.number, decode_payload(raw), tensors, None)
             return
         answer = Answer(self, head.number if isinstance(head, wire.Call) else 0)
+        decode = self.endpoint.decoders.get(head.method)
+        payload = decode_payload(raw) if decode is None else None
         try:
+            if decode is not None:
+                payload = decode(raw, self.name)
             self.endpoint.handler(self.name, head.method, payload, tensors, answer.reply, answer.fail)
         except OpError as e:
             answer.fail(e.error_code, e.message, getattr(e.op, "name", ""))
@@ -363,9 +372,9 @@ class Answer:
     def reply(self, payload: Payload, tensors: Tensors) -> None:
         link, number = self._link, self._number
         if number:
-            packed = link._pack(payload, tensors)
+            packed = link.pack(payload, tensors)
             self._number = 0
-            link._send(lambda cargo: wire.Reply(number, cargo), packed)
+            link.send(wire.Reply(number, packed.cargo), packed)
 
     def fail(self, code: int, message: str, node: str = "") -> None:
         link, number = self._link, self._number

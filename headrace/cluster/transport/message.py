@@ -163,18 +163,20 @@ def decode_head(data: Buffer) -> Head:
     return head
 
 
-def frames_of(head: bytes, body: bytes) -> list[bytes]:
+def frames_of(receiver: bytes, head: bytes, body: bytes) -> tuple[bytes, ...]:
     """The frames of a message.  One frame begins with the size of the head."""
-    return [b"".join((len(head).to_bytes(4, "big"), head, body))] if 0 < len(body) <= JOINED else [head, body]
+    if 0 < len(body) <= JOINED:
+        return receiver, b"".join((len(head).to_bytes(4, "big"), head, body))
+    return receiver, head, body
 
 
-def decode_frames(frames: Sequence[bytes]) -> tuple[Head, Buffer]:
-    """The head and the body of a message."""
-    if len(frames) == 2:
-        return decode_head(frames[0]), frames[1]
-    if len(frames) != 1:
-        raise MalformedError(f"a message has one frame or two: received {len(frames)}")
-    whole = frames[0]
+def decode_frames(frames: Sequence[Any]) -> tuple[Head, Buffer]:
+    """The head and the body of a message, of ZeroMQ's frames: the first says from whom they are."""
+    if len(frames) == 3:
+        return decode_head(frames[1].bytes), frames[2].bytes
+    if len(frames) != 2:
+        raise MalformedError(f"a message has one frame or two: received {len(frames) - 1}")
+    whole = frames[1].bytes
     end = 4 + int.from_bytes(whole[:4], "big")
     return decode_head(whole[4:end]), whole[end:]
 

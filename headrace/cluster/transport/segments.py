@@ -102,7 +102,7 @@ class OutgoingSegments:
         self._next = 0
         self._used: list[_Held] = []
         self._free: list[_Held] = []
-        self._forgotten: list[int] = []
+        self.forgotten: list[int] = []
         self._closed = False
 
     def place(self, buffers: Sequence[Buffer]) -> Segment | None:
@@ -150,15 +150,13 @@ class OutgoingSegments:
         while idle > self._keep:
             held = self._free.pop(0)
             idle -= held.message.nbytes
-            self._forgotten.append(held.message.number)
+            self.forgotten.append(held.message.number)
             held.close()
 
     def take_forgotten(self) -> list[int]:
         """The numbers of segments that were given up since the last call: the receiver may let go of them."""
-        if not self._forgotten:
-            return []
         with self._lock:
-            numbers, self._forgotten = self._forgotten, []
+            numbers, self.forgotten = self.forgotten, []
             return numbers
 
     def close(self) -> None:

@@ -179,7 +179,7 @@ class SinglePlan(StepPlan):
         if choice.settled and not is_timed:
             if _current.threads != 1:
                 one_thread()
-            return plan.interpret(feeds)
+            return plan._call(feeds) if plan.plain else plan.interpret(feeds)
         threads = choice.pick()
         if threads == 1:
             one_thread()
@@ -253,8 +253,10 @@ class PartsPlan(StepPlan):
 class StepRun:
     """One step under way, in parts.  Used by one thread at a time."""
 
-    def __init__(self, plan: PartsPlan, step: Step, guard: Shield, events: SimpleQueue[Event] | None = None) -> None:
-        """``events``: where its thread waits, if not at a queue of its own."""
+    def __init__(
+        self, plan: PartsPlan, step: Step, guard: Shield | None, events: SimpleQueue[Event] | None = None
+    ) -> None:
+        """``guard``: None where Ctrl-C does not come.  ``events``: where its thread waits, if not at a queue of its own."""
         self._uses = plan.uses.copy()  # a value is let go when the last strand that uses it has taken it
         self._parts = plan.parts
         self._fetches = plan.fetches
@@ -305,7 +307,8 @@ class StepRun:
 
     def _compute(self, part: Part) -> None:
         assert part.plan is not None
-        results = self.guard.through(part.plan.run, self._inputs(part))
+        guard, inputs = self.guard, self._inputs(part)
+        results = part.plan.run(inputs) if guard is None else guard.through(part.plan.run, inputs)
         self.values.update(zip(part.strand.outputs, results, strict=True))
 
     def _inputs(self, part: Part) -> list[Any]:

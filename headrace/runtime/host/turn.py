@@ -6,38 +6,20 @@ at the same time.  So the thread of a message does what that message makes ready
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
-
-log: Final = logging.getLogger("headrace.step")
 
 SHORT: Final = 500e-6  # seconds of processor time: what takes longer is worth a thread of its own
 WEIGHT: Final = 1 / 8  # of the last time among all
 
 
 class Turn(threading.local):
-    """Of one thread: the calls that are to follow the one that it is in."""
+    """Of one thread: what it calls when it has taken the messages that are there; None for a thread that takes none."""
 
     def __init__(self) -> None:
-        self.calls: deque[Callable[[], Any]] | None = None  # None: this thread takes no messages now
-
-    def take(self, call: Callable[[], Any]) -> None:
-        """Calls, and then all that was added meanwhile."""
-        if self.calls is not None:
-            call()
-            return
-        calls = self.calls = deque([call])
-        try:
-            while calls:
-                try:
-                    calls.popleft()()
-                except Exception:  # noqa: BLE001 - one client must not end the turn of others
-                    log.exception("a part of a step has failed")
-        finally:
-            self.calls = None
+        self.calls: deque[Callable[[], Any]] | None = None
 
 
 turn: Final = Turn()

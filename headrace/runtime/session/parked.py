@@ -9,7 +9,6 @@ from queue import SimpleQueue
 from time import monotonic, thread_time
 from typing import Any, Final
 
-from headrace.resources.stepping.interrupt import Shield
 from headrace.resources.stepping.saving import carried
 from headrace.resources.stepping.step import Event, Step, current
 from headrace.resources.stepping.waiting import Done
@@ -26,29 +25,30 @@ class _Mailbox(SimpleQueue[Event]):
     """The events of a run; one that comes while the run is parked lets it go on."""
 
     def __init__(self) -> None:
-        self._parked: Callable[[], None] | None = None
-        self._lock = threading.Lock()
+        self._parked: list[Callable[[], None]] = []  # what goes on; whoever takes it out calls it
 
     def put(self, item: Event, block: bool = True, timeout: float | None = None) -> None:
         _put(self, item)
-        if self._parked is not None:  # looked at after putting, as `park` looks for events after it has parked
+        if self._parked:  # looked at after putting, as `park` looks for events after it has parked
             self.wake()
 
     def park(self, go_on: Callable[[], None]) -> bool:
         """Calls ``go_on`` when an event has come; False if one has come already."""
-        self._parked = go_on
-        return self.empty() or self._take() is None
+        self._parked.append(go_on)
+        if not self.empty():
+            try:
+                self._parked.pop()
+            except IndexError:  # what has put the event calls it
+                return True
+            return False
+        return True
 
     def wake(self) -> None:
-        go_on = self._take()
-        if go_on is not None:
-            go_on()
-
-    def _take(self) -> Callable[[], None] | None:
-        """What goes on, for reports."""
-        with self._lock:
-            go_on, self._parked = self._parked, None
-        return go_on
+        try:
+            go_on = self._parked.pop()
+        except IndexError:
+            return
+        go_on()
 
 
 class ParkedRun:
@@ -64,7 +64,7 @@ class ParkedRun:
         self._done = done
         self._since = monotonic()
         self.mailbox = _Mailbox()
-        self._run = StepRun(plan, step, Shield(), events=self.mailbox)
+        self._run = StepRun(plan, step, None, self.mailbox)
         self._go_on = carried(self.go_on)
 
     def start(self, feeds: Sequence[Any]) -> None:
@@ -135,34 +135,35 @@ class _Clock:
         self._next = inf
 
     def add(self, mailbox: _Mailbox, due: float) -> None:
-        with self._changed:
-            self._due[mailbox] = due
-            if not self._runs:
-                self._runs = True
-                threading.Thread(target=self._run, name="headrace-parked", daemon=True).start()
-            elif due < self._next:
-                self._changed.notify()
+        self._due[mailbox] = due  # before it looks: the thread looks at this before it ends
+        if not self._runs or due < self._next:
+            with self._changed:
+                if not self._runs:
+                    self._runs = True
+                    threading.Thread(target=self._run, name="headrace-parked", daemon=True).start()
+                else:
+                    self._changed.notify()
 
     def remove(self, mailbox: _Mailbox) -> None:
-        with self._changed:
-            self._due.pop(mailbox, None)
+        self._due.pop(mailbox, None)
 
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._next = min(self._due.values(), default=inf)
+                self._next = min(self._due.copy().values(), default=inf)
                 wait = min(self._next - monotonic(), IDLE_SECONDS)
                 if wait > 0:
                     self._changed.wait(wait)
                 if not self._due:
                     self._runs = False
-                    return
+                    if not self._due:  # none was added before it could be known that the thread ends
+                        return
+                    self._runs = True
                 now = monotonic()
-                late = [mailbox for mailbox, due in self._due.items() if due <= now]
-                for mailbox in late:
-                    del self._due[mailbox]
+                late = [mailbox for mailbox, due in self._due.copy().items() if due <= now]
             for mailbox in late:
-                mailbox.wake()
+                if self._due.pop(mailbox, None) is not None:
+                    mailbox.wake()
 
 
 _clock: Final = _Clock()
