@@ -134,13 +134,19 @@ class ClusterConnection:
         for task, error in list(asked.failed.items()):
             why = lost_receiver(task, error) if isinstance(error, errors.UnavailableError) else error
             raise errors.make_error(None, None, f"{why.message} {at()}", why.error_code)
-        tasks = []
+        left = None if until is None else max(until - monotonic(), MOMENT)
+        begun = Asked()
         for task in wanted:
             peer, greeting = self._peers[task], asked.answers[task]
             check_version(task, peer.address, greeting.headrace)
             self._health.heard(task, greeting.incarnation, peer)
-            left = None if until is None else max(until - monotonic(), MOMENT)
-            ask(peer, Open(self._session, to_plain(config), self._addresses, self._own), seconds=left)
+            begun.ask(task, peer, Open(self._session, to_plain(config), self._addresses, self._own), seconds=left)
+        begun.wait("still waiting for the answer to 'open' from")
+        for error in begun.failed.values():
+            raise error
+        tasks = []
+        for task in wanted:
+            peer, greeting = self._peers[task], asked.answers[task]
             devices = [Device(name, kind, torch.device("cpu"), memory) for name, kind, memory in greeting.devices]
             tasks.append(Task(task, devices, RemoteRuns(peer, self._session, task, greeting.incarnation)))
         return tasks

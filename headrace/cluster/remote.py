@@ -19,7 +19,7 @@ from headrace.cluster.request import (
     Statistics,
     Take,
     Trace,
-    ask,
+    asked,
     call,
     lost_receiver,
     send,
@@ -49,15 +49,14 @@ class RemoteRuns:
 
     def register(
         self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str]
-    ) -> int:
+    ) -> Callable[[], int]:
         _check_sendable(data, origins)
-        seconds = self._seconds()
-        handle: int = self._ask(
-            Register(
-                self._session, seconds, data.graphs, data.sources, dict(routes), list(sources), user_ops(data)
-            ),
-            origins, seconds, data.arrays,
-        ).handle  # fmt: skip
+        seconds, ops = self._seconds(), user_ops(data)
+        request = Register(self._session, seconds, data.graphs, data.sources, dict(routes), list(sources), ops)
+        answer = asked(self._peer, request, data.arrays, seconds)
+        return lambda: self._noted(self._answer(answer, request, origins).handle, origins)
+
+    def _noted(self, handle: int, origins: Mapping[str, Any]) -> int:
         self._origins[handle] = origins
         return handle
 
@@ -83,9 +82,7 @@ class RemoteRuns:
 
     def trace(self, handle: int) -> int:
         seconds, origins = self._seconds(), self._origins[handle]
-        traced: int = self._ask(Trace(self._session, seconds, handle), origins, seconds).handle
-        self._origins[traced] = origins
-        return traced
+        return self._noted(self._ask(Trace(self._session, seconds, handle), origins, seconds).handle, origins)
 
     def statistics(self, handle: int) -> Any:
         seconds = self._seconds()
@@ -97,12 +94,13 @@ class RemoteRuns:
         """The time that this thread has for an answer."""
         return None if current.until is None else max(current.until - monotonic(), MOMENT)
 
-    def _ask(
-        self, request: Request, origins: Mapping[str, Any], seconds: float | None, tensors: Sequence[Any] = ()
-    ) -> Any:
+    def _ask(self, request: Request, origins: Mapping[str, Any], seconds: float | None) -> Any:
         """The answer of the task.  ``origins``: of the nodes that an error may be about."""
+        return self._answer(asked(self._peer, request, seconds=seconds), request, origins)
+
+    def _answer(self, answer: Callable[[], Any], request: Request, origins: Mapping[str, Any]) -> Any:
         try:
-            return ask(self._peer, request, tensors, seconds)
+            return answer()
         except OpError as e:
             if NO_ANSWER in e.message:
                 asked = f"{self._task} at {self._peer.address} {NO_ANSWER} {request.method!r}"

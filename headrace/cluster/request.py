@@ -298,10 +298,19 @@ class Asked:
 
 def ask(peer: Peer, request: Request, tensors: Sequence[Any] = (), seconds: float | None = None) -> Any:
     """Asks a peer and waits for the answer; raises its error."""
-    asked = Asked()
-    asked.ask("", peer, request, tensors, seconds)
-    what = "a server to answer at" if isinstance(request, Hello) else f"the answer to {request.method!r} from"
-    asked.wait(f"still waiting for {what}")
-    for error in asked.failed.values():
-        raise error
-    return asked.answers[""]
+    return asked(peer, request, tensors, seconds)()
+
+
+def asked(peer: Peer, request: Request, tensors: Sequence[Any] = (), seconds: float | None = None) -> Callable[[], Any]:
+    """Asks a peer; returns what waits for the answer, and raises its error."""
+    one = Asked()
+    one.ask("", peer, request, tensors, seconds)
+
+    def answer() -> Any:
+        what = "a server to answer at" if isinstance(request, Hello) else f"the answer to {request.method!r} from"
+        one.wait(f"still waiting for {what}")
+        for error in one.failed.values():
+            raise error
+        return one.answers[""]
+
+    return answer

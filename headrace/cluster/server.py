@@ -59,9 +59,11 @@ class Server:
         self._server_def = _server_def(server_or_cluster_def, job_name, task_index, protocol, config)
         self._target = f"{PROTOCOL}://localhost:{_port(self._server_def)}"
         prefix = f"/job:{self._server_def.job_name}/replica:0/task:{self._server_def.task_index}"
-        self._worker = LocalWorker(self._server_def.default_session_config, prefix)
         self._addresses = _addresses(ClusterSpec(self._server_def.cluster))
         address = self._addresses[prefix]
+        hosts = [one.rpartition(":")[0] for one in self._addresses.values()]
+        sharing = hosts.count(address.rpartition(":")[0])
+        self._worker = LocalWorker(self._server_def.default_session_config, prefix, sharing)
         named = [] if address.endswith(":0") else [f"{PROTOCOL}://{address}"]
         self._targets = list(dict.fromkeys([self._target, *named]))  # sessions may name it as the cluster does
         self._service: Any = None

@@ -115,9 +115,7 @@ class TaskService:
 
     # ---- the handler
 
-    def handle(
-        self, peer: str, method: str, request: Any, tensors: list[Any], reply: Reply, fail: Fail
-    ) -> None:
+    def handle(self, peer: str, method: str, request: Any, tensors: list[Any], reply: Reply, fail: Fail) -> None:
         """Answers a message, as `DECODERS` read it; longer work is left to the worker's pool."""
         answer = _METHODS.get(method)
         if answer is None:
@@ -184,7 +182,7 @@ class TaskService:
         begun, partitions = monotonic(), self._session(request.session).partitions
         data = Portable(request.graphs, request.lines, message.tensors)
         check_user_ops(self.worker.task, data, request.ops)
-        handle = partitions.register(data, {}, request.routes, request.sources)
+        handle = partitions.register(data, {}, request.routes, request.sources)()
         seconds = request.seconds
         if (
             seconds is not None and monotonic() - begun > seconds

@@ -24,6 +24,9 @@ class LocalCluster:
             for index in self.spec.task_indices(job)
         }
 
+    def server(self, job: str, index: int) -> tf.train.Server:
+        return self._servers[job, index]
+
     def target(self, job: str, index: int) -> str:
         """What a session on the task names."""
         return self._servers[job, index].target

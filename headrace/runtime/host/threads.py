@@ -24,14 +24,15 @@ TRIALS: Final = 4  # runs of each choice before deciding
 AGAIN: Final = 20.0  # seconds of running after which to look again
 
 
-def default_threads() -> int:
-    """``HEADRACE_THREADS``, or the cores this process may use."""
+def default_threads(sharing: int = 1) -> int:
+    """``HEADRACE_THREADS``, or the share of one of so many processes of the cores this process may use: at least one."""
     setting = os.environ.get("HEADRACE_THREADS")
     if setting is not None:
         if not setting.isdigit() or int(setting) < 1:
             raise ValueError(f"HEADRACE_THREADS must be a positive integer, got {setting!r}")
         return int(setting)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // sharing)
 
 
 def divide_threads(budgets: Sequence[int], threads: int) -> list[int]:

@@ -28,13 +28,16 @@ from headrace.runtime.host.writers import Writers
 class LocalWorker:
     """Thread-safe.  Lives as long as its session, or as the server that several sessions name as their target."""
 
-    def __init__(self, config: ConfigProto, task: str = LOCAL_TASK) -> None:
-        """``config``: sessions that share the worker merge theirs into it.  ``task``: how the names of its devices begin."""
+    def __init__(self, config: ConfigProto, task: str = LOCAL_TASK, sharing: int = 1) -> None:
+        """``config``: sessions that share the worker merge theirs into it.  ``task``: how the names of its devices begin.
+
+        ``sharing``: the tasks of its cluster that share the cores of this host, with this one.
+        """
         self.config = config
         self.task = task
         self.devices: list[Device] = configured(local_devices(dict(config.device_count), task), config)
         configure(self.devices, config)
-        self.threads = config.intra_op_parallelism_threads or default_threads()
+        self.threads = config.intra_op_parallelism_threads or default_threads(sharing)
         self.cores = max(self.threads, sum(d.threads for d in self.devices))  # those that concurrent steps share
         together = config.inter_op_parallelism_threads
         self.gate = Gate(together) if together > 0 else None

@@ -186,15 +186,17 @@ class Master:
         parts = cut()
         tasks = {one.name: task_of(one.name) for one in parts}
         sends = {one.name: destinations(one.graph) for one in parts}
-        members = []
+        begun = []
         with self._in_time():
-            for one in parts:
+            for one in parts:  # all tasks plan at the same time
                 mine = tasks[one.name]
                 runs = self._tasks[mine]
                 routes = {name: task for name, task in tasks.items() if task == mine or name in sends[one.name]}
                 sources = [task for name, task in tasks.items() if one.name in sends[name]]
-                handle = runs.register(to_portable(one.graph), origins, routes, sources)
-                members.append(Member(one.name, runs, handle, tuple(one.feeds), tuple(one.fetches)))
+                begun.append((one, runs, runs.register(to_portable(one.graph), origins, routes, sources)))
+            members = [
+                Member(one.name, runs, handle(), tuple(one.feeds), tuple(one.fetches)) for one, runs, handle in begun
+            ]
         return DividedPlan(
             request=request, graph=graph, feeds=feeds, fetches=fetches, borrowed=borrowed,
             generation=self.registered.resources.generation, steps=self.registered.steps, pool=self.registered.pool,

@@ -40,8 +40,8 @@ class Runs(Protocol):
 
     def register(
         self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str]
-    ) -> int:
-        """Keeps a partition; returns the handle to run it by.
+    ) -> Callable[[], int]:
+        """Begins to keep a partition; returns what waits for the handle to run it by.
 
         ``routes``: the task of each partition that it sends to, and of those on its own.  ``sources``: tasks that send to it.
         """
@@ -152,7 +152,7 @@ class PartitionWorker:
 
     def register(
         self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str]
-    ) -> int:
+    ) -> Callable[[], int]:
         mine = [partition for partition, task in routes.items() if task == self._task]
         blueprint = PartitionBlueprint(data, origins, mine)  # a partition has the name of its device
         sends = {partition: self._sender(task) for partition, task in routes.items()}
@@ -160,7 +160,7 @@ class PartitionWorker:
         tasks = frozenset((*routes.values(), *sources))
         plan = self._make(blueprint)
         self._partitions[handle] = Registered(blueprint, plan, sends, tasks, left_fetches(data), self._pace(plan))
-        return handle
+        return lambda: handle
 
     def _pace(self, plan: StepPlan) -> Pace | None:
         """What measures the partition; None where that tells nothing of the next run: loops, accelerators, code of users."""

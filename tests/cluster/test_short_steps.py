@@ -1,0 +1,146 @@
+"""Steps of many clients on one server: short ones stay on the thread that takes messages, and nobody's long one stops them."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from cluster.local_cluster import LocalCluster, local_cluster
+
+import headrace as tf
+from headrace import extend
+
+PS = "/job:ps/task:0"
+WARM = 60  # steps after which a server knows that a partition is short: the first ones make plans
+CLIENTS = 6
+
+
+@pytest.fixture
+def cluster() -> Iterator[LocalCluster]:
+    with local_cluster(ps=1, workers=2) as made:
+        yield made
+
+
+@pytest.fixture
+def handed(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the server gives to other threads from the first `clear` on."""
+    pool, calls = cluster.server("ps", 0)._worker.pool, []
+    submit = pool.submit
+
+    def noted(call: Callable[[], Any]) -> None:
+        calls.append(call)
+        submit(call)
+
+    monkeypatch.setattr(pool, "submit", noted)
+    return calls
+
+
+def warm(session: Any, step: Any) -> None:
+    for _ in range(WARM):
+        session.run(step)
+
+
+def test_a_short_step_needs_no_other_thread(cluster: LocalCluster, handed: list[Any]) -> None:
+    with tf.device(PS):
+        v = tf.Variable([1.0, 2.0])
+    with tf.device("/job:worker/task:0"):
+        change = v * 2.0
+    with tf.device(PS):
+        step = v.assign_sub(change).op  # waits for what the worker sends
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(v.initializer)
+        warm(session, step)
+        handed.clear()
+        for _ in range(20):
+            session.run(step)
+        assert not handed
+        assert session.run(v).tolist() == [1.0, 2.0]  # 80 times its sign has changed
+
+
+def test_a_long_kernel_has_a_thread_of_its_own(cluster: LocalCluster, handed: list[Any]) -> None:
+    with tf.device(PS):
+        large = tf.Variable(tf.random_uniform([1500, 1500]))
+        product = tf.matmul(large, large)[0, 0]
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(large.initializer)
+        session.run(product)  # registers it
+        for _ in range(3):
+            handed.clear()
+            assert session.run(product) > 0.0
+            assert len(handed) == 1
+
+
+def test_a_loop_is_never_taken_for_short(cluster: LocalCluster, handed: list[Any]) -> None:
+    with tf.device(PS):
+        n = tf.Variable(1)
+        total = tf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x + 2.0), [0, 0.0])[1]
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(n.initializer)
+        warm(session, total)
+        handed.clear()
+        assert session.run(total) == 2.0
+        assert handed
+
+
+def test_steps_of_others_go_on_while_a_kernel_holds_its_thread(cluster: LocalCluster) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+    blocks = extend.op("Blocks(x: T) -> (y: T)", stateful=True)
+    blocks.shape(lambda x: x)
+
+    @blocks.kernel
+    def _(x: Any) -> Any:
+        entered.set()
+        assert go_on.wait(60)
+        return x
+
+    try:
+        with tf.device(PS):
+            held = extend.raw_ops.Blocks(x=tf.constant(3.0))
+            v = tf.Variable(0.0, name="b")
+            add = v.assign_add(1.0)
+        with ThreadPoolExecutor(1) as pool, tf.Session(cluster.target("worker", 1)) as other:
+            other.run(v.initializer)
+            warm(other, add.op)
+            with tf.Session(cluster.target("worker", 0)) as session:
+                answer = pool.submit(session.run, held)
+                try:
+                    assert entered.wait(60)
+                    for i in range(20):
+                        assert other.run(add) == WARM + i + 1
+                    assert not answer.done()
+                finally:
+                    go_on.set()
+                assert answer.result(60) == 3.0
+    finally:
+        extend.remove_op("Blocks")
+
+
+def test_threads_do_not_grow_with_clients(cluster: LocalCluster) -> None:
+    with tf.device(PS):
+        v = tf.Variable(0.0)
+    with tf.device("/job:worker/task:0"):
+        change = v * 0.0 + 1.0
+    with tf.device(PS):
+        add = v.assign_add(change).op
+    ready = threading.Barrier(CLIENTS + 1)
+    pool = cluster.server("ps", 0)._worker.pool
+
+    def client() -> None:
+        with tf.Session(cluster.target("worker", 0), graph=add.graph) as session:
+            warm(session, add)
+            ready.wait(60)
+            ready.wait(60)
+            for _ in range(50):
+                session.run(add)
+
+    with ThreadPoolExecutor(CLIENTS) as clients, tf.Session(cluster.target("worker", 1)) as session:
+        session.run(v.initializer)
+        ended = [clients.submit(client) for _ in range(CLIENTS)]
+        ready.wait(60)
+        before = pool.threads
+        ready.wait(60)
+        for one in ended:
+            one.result(60)
+        assert pool.threads <= before
+        assert session.run(v) == CLIENTS * (WARM + 50)
