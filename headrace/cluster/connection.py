@@ -7,7 +7,6 @@ import logging
 import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from time import monotonic
 from typing import Final
 
@@ -29,7 +28,6 @@ from headrace.cluster.request import (
     Reset,
     ask,
     lost_receiver,
-    send,
 )
 from headrace.cluster.session_config import to_plain
 from headrace.cluster.transport import open_endpoint
@@ -101,6 +99,7 @@ class ClusterConnection:
         self._addresses = dict(addresses)
         self._own = own
         self._peers: dict[str, Peer] = {}
+        self._runs: dict[str, RemoteRuns] = {}
         self._introduction = introduction
         self._health = Health(endpoint, Ping, self.lose)
         self._losers: list[Told] = []
@@ -148,12 +147,13 @@ class ClusterConnection:
         for task in wanted:
             peer, greeting = self._peers[task], asked.answers[task]
             devices = [Device(name, kind, torch.device("cpu"), memory) for name, kind, memory in greeting.devices]
-            tasks.append(Task(task, devices, RemoteRuns(peer, self._session, task, greeting.incarnation)))
+            runs = self._runs[task] = RemoteRuns(peer, self._session, task, greeting.incarnation)
+            tasks.append(Task(task, devices, runs))
         return tasks
 
     def send_to(self, task: str) -> Send:
         """What sends to a task from a partition of this process."""
-        return partial(send, self._peers[task], task)
+        return self._runs[task].send
 
     def on_lost(self, lose: Told) -> None:
         self._losers.append(lose)

@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from headrace.cluster.op_agreement import user_ops
 from headrace.cluster.request import (
     MOMENT,
     Abort,
     Answer,
+    Answered,
     Register,
     Request,
     Run,
@@ -30,8 +31,11 @@ from headrace.core.errors import OpError
 from headrace.core.proto import protos
 from headrace.core.source import at
 from headrace.passes.portable import Portable, holder_of_object
+from headrace.resources.calling.copies import to_host
 from headrace.resources.stepping.step import current
 from headrace.resources.stepping.waiting import Done
+
+ALONG: Final = 8192  # bytes: a larger message may travel in another way than the next ones
 
 
 class RemoteRuns:
@@ -45,6 +49,7 @@ class RemoteRuns:
         self._incarnation = incarnation
         self._origins: dict[int, Mapping[str, Any]] = {}  # of the nodes of each partition, by name
         self._ended: list[int] = []  # steps of which the task is told with the next one
+        self._held: dict[int, list[tuple[Run, list[Any], Answered]]] = {}  # by step
         self._lock = threading.Lock()
 
     def register(
@@ -61,14 +66,38 @@ class RemoteRuns:
         return handle
 
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
+        self.hold(handle, step, feeds, done, until)
+        self.let_go(step)
+
+    def hold(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
+        """Runs a partition as soon as `send` has something small to go along, or `let_go` is called."""
         seconds = None if until is None else max(until - monotonic(), 0.0)
         with self._lock:
             ended, self._ended = self._ended, []
         answered = partial(self._answered, done, self._origins[handle])
-        call(self._peer, Run(self._session, handle, step, seconds, ended), [_plain(value) for value in feeds], answered)
+        request = Run(self._session, handle, step, seconds, ended)
+        self._held.setdefault(step, []).append((request, to_host(feeds), answered))
+
+    def let_go(self, step: int) -> None:
+        """Sends what is held of a step."""
+        for request, feeds, answered in self._held.pop(step, ()):
+            call(self._peer, request, feeds, answered)
+
+    def send(self, step: int, key: str, values: Sequence[Any]) -> None:
+        """What a partition of this process sends to one of the task."""
+        held = self._held.get(step)
+        if held and self._peer.lost is None and _is_small(values):
+            request, feeds, answered = held.pop()
+            self.let_go(step)
+            request.key, request.along = key, len(values)
+            call(self._peer, request, [*feeds, *values], answered)
+            return
+        if held:
+            self.let_go(step)
+        send(self._peer, self._task, step, key, values)
 
     def give(self, step: int, key: str, value: Any) -> None:
-        send(self._peer, self._task, step, key, [_plain(value)])
+        send(self._peer, self._task, step, key, to_host([value]))
 
     def take(self, step: int, keys: Sequence[str], done: Done) -> None:
         call(self._peer, Take(self._session, step, list(keys)), [], partial(self._answered, done, {}))
@@ -124,8 +153,10 @@ class RemoteRuns:
         return make(None, origins.get(name), message)
 
 
-def _plain(value: Any) -> Any:
-    return value.cpu() if hasattr(value, "cpu") else value
+def _is_small(values: Sequence[Any]) -> bool:
+    """Whether values may go along with another message: one in chunks is overtaken by those after it."""
+    sizes = [ALONG if value is None or value.dtype == object else value.nbytes or 1 for value in values]
+    return 0 < sum(sizes) < ALONG
 
 
 def _check_sendable(data: Portable, origins: Mapping[str, Any]) -> None:

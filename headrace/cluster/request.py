@@ -142,7 +142,10 @@ class Statistics(Request):
 
 
 class Run(Request):
-    """Runs a partition in a step; the tensors are its feeds, those of the answer its results.  ``ended``: steps to forget."""
+    """Runs a partition in a step; the tensors are its feeds, those of the answer its results.  ``ended``: steps to forget.
+
+    ``key``: of what a partition of the sender sends along, if anything: the last tensors, so many.
+    """
 
     quick = True
     session: str
@@ -150,6 +153,8 @@ class Run(Request):
     step: int
     seconds: float | None
     ended: list[int]
+    key: str = ""
+    along: int = 0
 
 
 class Abort(Request):

@@ -204,7 +204,11 @@ class TaskService:
         for step in request.ended:
             partitions.end(step)
         until = None if request.seconds is None else monotonic() + request.seconds
-        partitions.run(request.handle, request.step, message.tensors, message.done, until)
+        feeds = message.tensors
+        if request.key:
+            feeds, along = feeds[: -request.along], feeds[-request.along :]
+            self.worker.rendezvous.send(request.step, request.key, along)
+        partitions.run(request.handle, request.step, feeds, message.done, until)
 
     def abort(self, request: Abort, message: Message) -> None:
         error = errors.make_error(None, None, request.message, request.code)

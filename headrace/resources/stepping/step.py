@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from logging import INFO, WARNING
@@ -84,7 +84,9 @@ class Waiting(NamedTuple):
 class Step:
     """Thread-safe.  Threads of the step wait in `next`; any other thread may `cancel` the step or ask for a `report`."""
 
-    __slots__ = ("_listeners", "_reported", "begun_at", "divided", "error", "number", "post", "until", "waits")
+    __slots__ = (
+        "_listeners", "_reported", "before_wait", "begun_at", "divided", "error", "number", "post", "until", "waits",
+    )  # fmt: skip
 
     def __init__(self, until: float | None = None) -> None:
         self.number = next(_numbers)
@@ -94,6 +96,7 @@ class Step:
         self.waits: dict[Any, Waiting] = {}
         self.post: Post | None = None  # of a partition: how it sends to others and takes from them
         self.divided = False  # into partitions, which have steps of their own
+        self.before_wait: Callable[[], None] | None = None  # called once, before its thread waits for the first time
         self._listeners: list[SimpleQueue[Event]] = []
         self._reported = until == inf  # a step that may wait for ever is not asked why
 
@@ -136,6 +139,9 @@ class Step:
             event = events.get()
             if event[0] is not None:
                 return event
+        if self.before_wait is not None:
+            call, self.before_wait = self.before_wait, None
+            call()
         end = monotonic() + patience
         since = monotonic() if since is None else since
         guard = shield()

@@ -49,6 +49,12 @@ class Runs(Protocol):
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Begins to run a partition in a step, and tells ``done`` its results or its error."""
 
+    def hold(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
+        """As `run`, but not before `let_go`, or before what the caller's own partition sends there."""
+
+    def let_go(self, step: int) -> None:
+        """Runs what is held of a step."""
+
     def give(self, step: int, key: str, value: Any) -> None:
         """Leaves a value for the partitions of a step that has begun."""
 
@@ -221,6 +227,11 @@ class PartitionWorker:
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         self._soon(self._partitions.get(handle), carried(partial(self._run, handle, step, feeds, done, until, False)))
 
+    def hold(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
+        self.run(handle, step, feeds, done, until)  # no message that anything could go along with
+
+    def let_go(self, step: int) -> None: ...
+
     def _soon(self, partition: Registered | None, call: Callable[[], None]) -> None:
         """Calls on this thread, after the message that it takes, if that is short; otherwise on a thread of the pool."""
         if turn.calls is None or partition is None or partition.pace is None or not partition.pace.is_short:
@@ -237,16 +248,21 @@ class PartitionWorker:
     def take(self, step: int, keys: Sequence[str], done: Done) -> None:
         self._rendezvous.recv(step, keys, done)
 
-    def run_here(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
-        """Runs a partition to its end on this thread."""
-        self._run(handle, step, feeds, done, until, True)
+    def run_here(
+        self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None,
+        before_wait: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Runs a partition to its end on this thread.  ``before_wait`` is called once if the thread is going to wait."""
+        self._run(handle, step, feeds, done, until, True, before_wait)
 
     def _run(
-        self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None, to_the_end: bool
-    ) -> None:
-        """Runs a partition; unless ``to_the_end``, only as far as it gets before it waits for long."""
+        self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None, to_the_end: bool,
+        before_wait: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Runs a partition; unless ``to_the_end``, only as far as it gets before it waits."""
         try:
             mine = self._graph.steps.start(until)
+            mine.before_wait = before_wait
         except BaseException as e:  # noqa: BLE001 - the thread that waits for the step raises it
             done(None, e)
             return

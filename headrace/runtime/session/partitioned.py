@@ -10,13 +10,14 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any, Final
 
 from headrace.core.errors import AbortedError, OpError, UnavailableError, make_error
 from headrace.core.source import at, user_source
 from headrace.resources.stepping.step import Step, Waiting
 from headrace.runtime.host.pool import THREAD_NAME
+from headrace.runtime.host.turn import Pace
 from headrace.runtime.session.partition_worker import PartitionWorker, Runs
 
 
@@ -58,6 +59,10 @@ class PartitionedStep:
         self.members = sorted(members, key=lambda m: (isinstance(m.worker, PartitionWorker), len(m.fetches)))
         self._fetches = fetches
         self._workers = list({id(m.worker): m.worker for m in members}.values())
+        # What the caller's partition sends before it waits goes along with the message that begins the others, if it is short.
+        self._own = self.members[-1].worker if isinstance(self.members[-1].worker, PartitionWorker) else None
+        self._others = [w for w in self._workers if not isinstance(w, PartitionWorker)] if self._own is not None else []
+        self._pace = Pace()
 
     def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]:
         """Runs a step to its end."""
@@ -69,16 +74,24 @@ class PartitionedStep:
         run = _Run(self, number)
         events = step.events()
         step.waits[run] = Awaited(None, run)
+        held = _Held(self._others, number, self._pace)
         try:
             for i, member in enumerate(self.members):
                 worker = member.worker
-                last = i == len(self.members) - 1
-                start = worker.run_here if last and isinstance(worker, PartitionWorker) else worker.run
                 run.begun += 1
-                start(member.handle, number, [feeds[k] for k in member.feeds], run.done(i, events), until)
+                given = (member.handle, number, [feeds[k] for k in member.feeds], run.done(i, events), until)
+                if self._own is not None and i == len(self.members) - 1:
+                    held.begin()
+                    self._own.run_here(*given, held.let_go)
+                elif self._pace.is_short:
+                    worker.hold(*given)
+                else:
+                    worker.run(*given)
+            held.let_go()
             while not run.is_over:
                 step.next(events)
         except BaseException as e:
+            held.let_go()
             run.fail(e)
             run.wait_for_all(events, until)
             raise
@@ -132,6 +145,29 @@ def elsewhere(error: BaseException) -> OpError:
     """The error of a partition that ends because another part of the step has failed."""
     text = error.message if isinstance(error, OpError) else f"{type(error).__name__}: {error}"
     return AbortedError(None, None, f"another part of the step failed: {text}")
+
+
+class _Held:
+    """The messages that begin partitions of other tasks, until the caller's own partition waits for the first time."""
+
+    __slots__ = ("_begin", "_number", "_others", "_pace")
+
+    def __init__(self, others: Sequence[Runs], number: int, pace: Pace) -> None:
+        self._others = others
+        self._number = number
+        self._pace = pace
+        self._begin: float | None = None
+
+    def begin(self) -> None:
+        self._begin = thread_time()
+
+    def let_go(self) -> None:
+        """Sends them."""
+        if self._begin is not None:
+            self._pace.note(thread_time() - self._begin)
+            self._begin = None
+        for other in self._others:
+            other.let_go(self._number)
 
 
 class Awaited(Waiting):
