@@ -78,10 +78,11 @@ class RemoteRuns:
         request = Run(self._session, handle, step, seconds, ended)
         self._held.setdefault(step, []).append((request, to_host(feeds), answered))
 
-    def let_go(self, step: int) -> None:
-        """Sends what is held of a step."""
-        for request, feeds, answered in self._held.pop(step, ()):
+    def let_go(self, step: int) -> bool:
+        held = self._held.pop(step, ())
+        for request, feeds, answered in held:
             call(self._peer, request, feeds, answered)
+        return bool(held)
 
     def send(self, step: int, key: str, values: Sequence[Any]) -> None:
         """What a partition of this process sends to one of the task."""

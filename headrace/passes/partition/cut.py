@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from headrace.core import dtypes
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import REGISTRY
 from headrace.graph.added_attr import LOSSY
 from headrace.passes.instantiate import mark_numbers, on_host
+from headrace.passes.match import Ops
 from headrace.passes.partition.credit import Ahead, keep_together, producers
 from headrace.passes.partition.homes import PREDICATE, Homes, Span, is_free, stays
 from headrace.passes.partition.retrace import Crossing, retrace
@@ -32,6 +33,8 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 Waits = frozenset[Node]
 Group = tuple[Any, ...]  # (destination, round, waits before it), and a number of its own if transfers are kept apart
+
+NOTHING: Final = Ops("NoOp")
 
 
 @dataclass(slots=True)
@@ -121,6 +124,8 @@ class Cutter:
                 feeds_of[part].append(copy)
                 if self._prefix:  # of a body: it may be what was read of a variable
                     self._shared.add(copy)
+        if not self._prefix:
+            self._free_last()
         for node in graph.nodes:
             if node not in fed:
                 self._place(node)
@@ -146,6 +151,14 @@ class Cutter:
         return result
 
     # ---- nodes
+
+    def _free_last(self) -> None:
+        """What does nothing and comes last, as `tf.group` makes it, waits for no other partition: the step waits for all."""
+        waited_for = {before for node in self.graph.nodes for before in node.control_inputs}
+        for node in self.graph.nodes:
+            if node in NOTHING and node not in waited_for:
+                home = self.homes.parts(node)
+                node.control_inputs = [b for b in node.control_inputs if self.homes.parts(b) in ([], home)]
 
     def _place(self, node: Node) -> None:
         if is_free(node):

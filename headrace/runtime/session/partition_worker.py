@@ -52,8 +52,8 @@ class Runs(Protocol):
     def hold(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """As `run`, but not before `let_go`, or before what the caller's own partition sends there."""
 
-    def let_go(self, step: int) -> None:
-        """Runs what is held of a step."""
+    def let_go(self, step: int) -> bool:
+        """Runs what is held of a step; whether anything is."""
 
     def give(self, step: int, key: str, value: Any) -> None:
         """Leaves a value for the partitions of a step that has begun."""
@@ -230,7 +230,8 @@ class PartitionWorker:
     def hold(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         self.run(handle, step, feeds, done, until)  # no message that anything could go along with
 
-    def let_go(self, step: int) -> None: ...
+    def let_go(self, step: int) -> bool:
+        return False
 
     def _soon(self, partition: Registered | None, call: Callable[[], None]) -> None:
         """Calls on this thread, after the message that it takes, if that is short; otherwise on a thread of the pool."""

@@ -63,6 +63,7 @@ class PartitionedStep:
         self._own = self.members[-1].worker if isinstance(self.members[-1].worker, PartitionWorker) else None
         self._others = [w for w in self._workers if not isinstance(w, PartitionWorker)] if self._own is not None else []
         self._pace = Pace()
+        self._holds = True  # as long as something has gone along each time
 
     def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]:
         """Runs a step to its end."""
@@ -74,6 +75,7 @@ class PartitionedStep:
         run = _Run(self, number)
         events = step.events()
         step.waits[run] = Awaited(None, run)
+        hold = self._holds and self._pace.is_short
         held = _Held(self._others, number, self._pace)
         try:
             for i, member in enumerate(self.members):
@@ -83,11 +85,13 @@ class PartitionedStep:
                 if self._own is not None and i == len(self.members) - 1:
                     held.begin()
                     self._own.run_here(*given, held.let_go)
-                elif self._pace.is_short:
+                elif hold:
                     worker.hold(*given)
                 else:
                     worker.run(*given)
             held.let_go()
+            if hold and not held.went_along:
+                self._holds = False
             while not run.is_over:
                 step.next(events)
         except BaseException as e:
@@ -150,24 +154,25 @@ def elsewhere(error: BaseException) -> OpError:
 class _Held:
     """The messages that begin partitions of other tasks, until the caller's own partition waits for the first time."""
 
-    __slots__ = ("_begin", "_number", "_others", "_pace")
+    __slots__ = ("_begin", "_number", "_others", "_pace", "went_along")
 
     def __init__(self, others: Sequence[Runs], number: int, pace: Pace) -> None:
         self._others = others
         self._number = number
         self._pace = pace
         self._begin: float | None = None
+        self.went_along = False  # whether something has gone along with one of them
 
     def begin(self) -> None:
         self._begin = thread_time()
 
     def let_go(self) -> None:
-        """Sends them."""
+        """Sends those that are left."""
+        left = [other.let_go(self._number) for other in self._others]
         if self._begin is not None:
             self._pace.note(thread_time() - self._begin)
             self._begin = None
-        for other in self._others:
-            other.let_go(self._number)
+            self.went_along = not all(left)
 
 
 class Awaited(Waiting):
