@@ -9,6 +9,7 @@ import atexit
 import copy
 import importlib
 import itertools
+import logging
 import math
 import os
 from typing import Any, Final
@@ -16,6 +17,7 @@ from typing import Any, Final
 from headrace.cluster.cluster_spec import ClusterSpec
 from headrace.cluster.limits import data_port, limits
 from headrace.cluster.transport import need_libraries, open_endpoint
+from headrace.cluster.transport.interface import data_port_of
 from headrace.core.config import ConfigProto
 from headrace.core.errors import (
     InternalError,
@@ -32,6 +34,7 @@ from headrace.runtime.session.target import find, offer, withdraw
 
 LOCAL: Final = {"localhost": ["localhost:0"]}  # port 0: any that is free
 PROTOCOL: Final = "grpc"
+log = logging.getLogger("headrace.cluster")
 _free_ports = itertools.count(40000)
 
 
@@ -116,7 +119,7 @@ class Server:
         address = self._addresses[self._worker.task]
         try:
             self._service.endpoint = open_endpoint(
-                self._service.handle, address, lost=self._service.lost, limits=limits(), data_port=data_port(),
+                self._service.handle, address, lost=self._service.lost, limits=limits(), data_port=self._data_port(),
                 failed=self._worker.fail, decoders=importlib.import_module("headrace.cluster.request").DECODERS,
             )  # fmt: skip
         except BaseException as e:
@@ -125,6 +128,17 @@ class Server:
                 raise with_user_line(e) from None
             raise
         atexit.register(self._service.close)
+
+    def _data_port(self) -> int | None:
+        """The port for large tensors.  The one that is derived may be the declared one of another task on this host."""
+        host, _, port = self._addresses[self._worker.task].rpartition(":")
+        derived = f"{host}:{data_port_of(int(port))}"
+        if data_port() is None and derived in self._addresses.values():
+            log.warning(
+                "%s is another task's: large tensors to %s take any port that is free", derived, self._worker.task
+            )
+            return 0
+        return data_port()
 
     def _connect(self, config: ConfigProto) -> Any:
         """The way of a session in this process to the other tasks."""

@@ -10,6 +10,7 @@ from cluster.local_cluster import LocalCluster, local_cluster
 
 import headrace as tf
 from headrace import extend
+from headrace.runtime.host import turn
 
 PS = "/job:ps/task:0"
 WARM = 60  # steps after which a server knows that a partition is short: the first ones make plans
@@ -56,6 +57,43 @@ def test_a_short_step_needs_no_other_thread(cluster: LocalCluster, handed: list[
             session.run(step)
         assert not handed
         assert session.run(v).tolist() == [1.0, 2.0]  # 80 times its sign has changed
+
+
+def test_an_error_names_the_line_that_runs_the_step(cluster: LocalCluster) -> None:
+    index = tf.placeholder(tf.int32, [])
+    with tf.device(PS):
+        table = tf.Variable([1.0, 2.0])
+        row = tf.gather(table, index)
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(table.initializer)
+        for _ in range(WARM):
+            session.run(row, {index: 1})
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"run at .*test_short_steps.py:\d+"):
+                session.run(row, {index: 7})
+        assert session.run(row, {index: 0}) == 1.0
+
+
+def test_many_small_kernels_take_turns(
+    cluster: LocalCluster, handed: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn, "SHORT", 0.0)
+    with tf.device(PS):
+        v = tf.Variable(0.0)
+        x = v.read_value()
+        for i in range(40):
+            x = tf.sin(x + float(i))
+    lane, alone = cluster.server("ps", 0)._worker.lane, []
+    submit = lane.submit
+    monkeypatch.setattr(lane, "submit", lambda call: (alone.append(call), submit(call)))
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(v.initializer)
+        first = session.run(x)
+        warm(session, x)
+        handed.clear()
+        alone.clear()
+        assert session.run(x) == first
+        assert len(alone) == 1 and not handed
 
 
 def test_a_long_kernel_has_a_thread_of_its_own(cluster: LocalCluster, handed: list[Any]) -> None:

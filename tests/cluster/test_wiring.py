@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster.ports import free_addresses
+from cluster.ports import free_addresses, free_ports
 
 import headrace as tf
 from benchmarks._proxy import Proxy
@@ -294,3 +294,21 @@ def test_the_data_port_is_a_setting(make: Any, monkeypatch: pytest.MonkeyPatch) 
             ValueError, match=f"HEADRACE_DATA_PORT must be the number of a port, from 1 to 65535, got '{bad}'"
         ):
             make({"worker": free_addresses(1)}, "worker", 0)
+
+
+def test_the_port_for_large_tensors_is_never_that_of_another_task(caplog: pytest.LogCaptureFixture) -> None:
+    """Whichever of the two starts first, the other finds its declared port free."""
+    first = next(port for port in free_ports(20) if port < 50_000)
+    spec = tf.train.ClusterSpec({"ps": [f"localhost:{first}"], "worker": [f"localhost:{first + 10_000}"]})
+    servers = []
+    try:
+        for job in ("ps", "worker"):
+            servers.append(tf.train.Server(spec, job, 0, config=tf.ConfigProto(compile="off")))
+        assert f"localhost:{first + 10_000} is another task's" in caplog.text
+        with tf.device("/job:ps"):
+            large = tf.random_uniform([200_000])
+        with tf.Session(servers[1].target) as session:
+            assert session.run(large).shape == (200_000,)
+    finally:
+        for server in servers:
+            server._stop()

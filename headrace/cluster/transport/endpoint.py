@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import zmq
 
@@ -36,6 +36,7 @@ from headrace.cluster.transport.interface import (
     Lost,
     Peer,
     Reply,
+    data_port_of,
     total,
 )
 from headrace.cluster.transport.io_loop import IOLoop
@@ -46,8 +47,6 @@ from headrace.cluster.transport.segments import HostProbe
 from headrace.core import errors
 from headrace.core.errors import OpError
 from headrace.runtime.host.pool import Pool
-
-DATA_PORT: Final = 10_000  # how far the port for large tensors is from the declared one
 
 
 def no_handler(peer: str, method: str, payload: dict[str, Any], tensors: list[Any], reply: Reply, fail: Fail) -> None:
@@ -237,11 +236,6 @@ class Endpoint:
         self.context.term()
         if self.probe is not None:
             self.probe.close()
-
-
-def data_port_of(port: int) -> int:
-    """The port for large tensors of a server that is declared at a port."""
-    return port + DATA_PORT if port + DATA_PORT < 1 << 16 else port - DATA_PORT
 
 
 def _is_name(name: str) -> bool:

@@ -28,6 +28,7 @@ from typing import Any, Final, Protocol
 from headrace.core.errors import OpError
 
 CLOSED: Final = "has closed the connection"  # what the error of a peer that has said goodbye ends with
+DATA_PORT: Final = 10_000  # how far the port for large tensors is from the declared one
 NO_ANSWER: Final = "has not answered"  # what the error of a call that took too long says
 Payload = Any  # a dict of plain data by name, or one of msgspec's structs with such fields
 Tensors = Sequence[Any]
@@ -66,6 +67,11 @@ class Limits:
 
 
 DEFAULT_LIMITS: Final = Limits()
+
+
+def data_port_of(port: int) -> int:
+    """The port for large tensors of a server that is declared at a port."""
+    return port + DATA_PORT if port + DATA_PORT < 1 << 16 else port - DATA_PORT
 
 
 @dataclass(slots=True)

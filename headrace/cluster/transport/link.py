@@ -342,7 +342,7 @@ class Link:
             return
         answer = Answer(self, head.number if isinstance(head, wire.Call) else 0)
         decode = self.endpoint.decoders.get(head.method)
-        payload = decode_payload(raw) if decode is None else None
+        payload: Any = decode_payload(raw) if decode is None else None
         try:
             if decode is not None:
                 payload = decode(raw, self.name)

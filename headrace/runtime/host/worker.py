@@ -45,6 +45,7 @@ class LocalWorker:
         self.resources = Containers()
         self.rendezvous = Rendezvous()
         self.pool = Pool()
+        self.lane = Pool(most=1)  # for what only the interpreter computes: more threads would fight for its lock
         self.writers = Writers()
         self._by_name = {d.name: d for d in self.devices}
         self.hooked = {d.name: HookedPlace(d) for d in self.devices if d.hooks is not None}
@@ -180,3 +181,4 @@ class LocalWorker:
     def close(self) -> None:
         self.resources.clear()
         self.pool.close()
+        self.lane.close()

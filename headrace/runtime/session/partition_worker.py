@@ -174,7 +174,11 @@ class PartitionWorker:
         known = programs and not any(program.bodies for program in programs)
         known = known and all(node.op_def.built_in for node in plan.graph.nodes)
         known = known and self._planner.compile_mode != "always" and self._graph.gate is None
-        return Pace() if known and all(worker.torch_device(d.name).type == "cpu" for d in worker.devices) else None
+        return (
+            Pace(len(plan.graph.nodes))
+            if known and all(worker.torch_device(d.name).type == "cpu" for d in worker.devices)
+            else None
+        )
 
     def forget(self, handle: int) -> None:
         """Drops a partition that nobody will run."""
@@ -234,13 +238,16 @@ class PartitionWorker:
         return False
 
     def _soon(self, partition: Registered | None, call: Callable[[], None]) -> None:
-        """Calls on this thread, after the message that it takes, if that is short; otherwise on a thread of the pool."""
-        if turn.calls is None or partition is None or partition.pace is None or not partition.pace.is_short:
-            self._graph.pool.submit(call)
+        """Calls on this thread, after the message that it takes, if that is short; otherwise on another one."""
+        worker = self._graph.worker
+        if turn.calls is None or partition is None or (pace := partition.pace) is None:
+            worker.pool.submit(call)
         elif partition.plan.generation != self._graph.resources.generation:  # planning is not short
-            self._graph.pool.submit(call)
-        else:
+            worker.pool.submit(call)
+        elif pace.is_short:
             turn.calls.append(call)
+        else:
+            (worker.lane if pace.is_interpreted else worker.pool).submit(call)
 
     def give(self, step: int, key: str, value: Any) -> None:
         # A copy: the caller may change it while the step still needs it.

@@ -16,7 +16,6 @@ from typing import Any, Final
 from headrace.core.errors import AbortedError, OpError, UnavailableError, make_error
 from headrace.core.source import at, user_source
 from headrace.resources.stepping.step import Step, Waiting
-from headrace.runtime.host.pool import THREAD_NAME
 from headrace.runtime.host.turn import Pace
 from headrace.runtime.session.partition_worker import PartitionWorker, Runs
 
@@ -37,7 +36,7 @@ class _Numbers:
 
 GRACE: Final = 0.2  # seconds that partitions have to say that they are out of time
 step_numbers: Final = _Numbers()
-_POOL_THREAD: Final = re.compile(rf"run at thread {THREAD_NAME}\d+")
+_OWN_THREAD: Final = re.compile(r"run at thread headrace-[\w-]+")  # of the pool, or the one that takes messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ class PartitionedStep:
 
 def located(error: BaseException) -> BaseException:
     """The error with the user's line that runs the step: the partition knows only its own thread, a lost task nothing."""
-    if isinstance(error, OpError) and (thread := _POOL_THREAD.search(error.message)):
+    if isinstance(error, OpError) and (thread := _OWN_THREAD.search(error.message)):
         here = f"{error.message[: thread.start()]}run at {user_source()}{error.message[thread.end() :]}"
         located = make_error(None, error.op, here, error.error_code).with_traceback(error.__traceback__)
         located.__cause__ = error.__cause__

@@ -12,8 +12,8 @@ import torch
 from benchmarks._proxy import Proxy
 from headrace.cluster.transport import lookups
 from headrace.cluster.transport import message as wire
-from headrace.cluster.transport.endpoint import Endpoint, data_port_of
-from headrace.cluster.transport.interface import DEFAULT_LIMITS
+from headrace.cluster.transport.endpoint import Endpoint
+from headrace.cluster.transport.interface import DEFAULT_LIMITS, data_port_of
 from headrace.cluster.transport.keys import split_address
 from headrace.core import errors
 

@@ -1,6 +1,6 @@
 """What is short enough to stay on the thread of its message."""
 
-from headrace.runtime.host.turn import SHORT, Pace
+from headrace.runtime.host.turn import PER_NODE, SHORT, Pace
 
 
 def test_what_was_never_measured_is_not_short() -> None:
@@ -33,3 +33,11 @@ def test_what_is_long_now_and_then_is_long() -> None:
     for i in range(200):
         pace.note(SHORT * 100 if i % 10 == 0 else SHORT / 10)
     assert not pace.is_short
+
+
+def test_what_many_small_kernels_take_is_the_interpreters() -> None:
+    few, many = Pace(nodes=2), Pace(nodes=200)
+    assert not many.is_interpreted
+    for pace in (few, many):
+        pace.note(PER_NODE * 20)
+    assert many.is_interpreted and not few.is_interpreted
