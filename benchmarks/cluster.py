@@ -94,11 +94,14 @@ class Cluster:
         self.servers, self.workers = self.tasks[:servers], self.tasks[servers:]
         self.version = [task.answer()["version"] for task in self.tasks][0]
 
-    def prepare(self, case):
-        """Gets the case ready everywhere; the first worker initialises it."""
-        for worker in self.workers:
-            worker.ask(f"prepare {case}")
-            worker.answer()
+    def prepare(self, case, together=False):
+        """Gets the case ready everywhere; the first worker initialises it.  ``together``: the others at the same time."""
+        first, *others = self.workers
+        for group in [[first], others] if together else [[worker] for worker in self.workers]:
+            for worker in group:
+                worker.ask(f"prepare {case}")
+            for worker in group:
+                worker.answer()
 
     def sample(self, case, workers, seconds):
         """The time of a step, and the processor time of all processes for a step, in seconds."""
@@ -193,11 +196,17 @@ def main(argv=None):
     parser.add_argument("--cases", nargs="*", help="(default: all)")
     parser.add_argument("--workers", nargs="*", type=int, help="(default: 1 2 4)")
     parser.add_argument("--servers", nargs="*", type=int, help="(default: 1 2)")
-    parser.add_argument("--parts", nargs="*", default=("dispatches", "steps"), help="or scale (default: %(default)s)")
+    parser.add_argument(
+        "--parts", nargs="*", default=("dispatches", "steps"), help="or scale, startup (default: %(default)s)"
+    )
     parser.add_argument("--cores", type=int, help="let all processes use so many cores only")
     options = parser.parse_args(argv)
     if options.cores:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    if "startup" in options.parts:
+        _fill(options, {"workers": (10, 50, 96), "servers": (4,)})
+        _measure_startup(options)
+        return
     if "scale" in options.parts:
         _fill(options, SCALE)
         print(f"saved to {_harness.save('cluster_scale', _measure_scale(options))}")
@@ -232,6 +241,21 @@ def _measure_scale(options):
                     points.append({"case": case, "servers": servers, "workers": workers, **sample})
                     print(_scale_line(points), flush=True)
     return {"cores": len(os.sched_getaffinity(0)), "points": points}
+
+
+def _measure_startup(options):
+    """How long it takes until many tasks that start at the same time have run their first step."""
+    for servers in options.servers:
+        for workers in options.workers:
+            begin = time.perf_counter()
+            with contextlib.closing(Cluster(sys.executable, "headrace", servers, workers, {})) as cluster:
+                listening = time.perf_counter()
+                cluster.prepare("scalar", together=True)
+                print(
+                    f"{servers} ps, {workers} workers: {listening - begin:.1f} s until all listen, most of it Python's imports; "
+                    f"{time.perf_counter() - listening:.1f} s more until all have a session and have run a step",
+                    flush=True,
+                )
 
 
 def _scale_line(points):
