@@ -196,14 +196,14 @@ class Reset(Request):
     containers: list[str]
 
 
-def _decoder(kind: type[Request]) -> Decode:
-    decode = msgspec.msgpack.Decoder(kind).decode
+def _decoder(struct: type[Request]) -> Decode:
+    decode = msgspec.msgpack.Decoder(struct).decode
 
     def decoded(data: Any, sender: str) -> Request:
         try:
             return decode(data)
         except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as e:
-            raise _without_fields(sender, kind, e) from None
+            raise _without_fields(sender, struct, e) from None
 
     return decoded
 

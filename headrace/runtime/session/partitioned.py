@@ -75,26 +75,26 @@ class PartitionedStep:
         events = step.events()
         step.waits[run] = Awaited(None, run)
         hold = self._holds and self._pace.is_short
-        held = _Held(self._others, number, self._pace)
+        begins = _Begins(self._others, number, self._pace)
         try:
             for i, member in enumerate(self.members):
                 worker = member.worker
                 run.begun += 1
                 given = (member.handle, number, [feeds[k] for k in member.feeds], run.done(i, events), until)
                 if self._own is not None and i == len(self.members) - 1:
-                    held.begin()
-                    self._own.run_here(*given, held.let_go)
+                    begins.begin()
+                    self._own.run_here(*given, begins.let_go)
                 elif hold:
                     worker.hold(*given)
                 else:
                     worker.run(*given)
-            held.let_go()
-            if hold and not held.went_along:
+            begins.let_go()
+            if hold and not begins.went_along:
                 self._holds = False
             while not run.is_over:
                 step.next(events)
         except BaseException as e:
-            held.let_go()
+            begins.let_go()
             run.fail(e)
             run.wait_for_all(events, until)
             raise
@@ -150,7 +150,7 @@ def elsewhere(error: BaseException) -> OpError:
     return AbortedError(None, None, f"another part of the step failed: {text}")
 
 
-class _Held:
+class _Begins:
     """The messages that begin partitions of other tasks, until the caller's own partition waits for the first time."""
 
     __slots__ = ("_begin", "_number", "_others", "_pace", "went_along")
