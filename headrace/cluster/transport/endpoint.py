@@ -198,7 +198,7 @@ class Endpoint:
             connection.lose("bulk channel of")
         else:
             try:
-                connection.take_bulk([frame.bytes for frame in frames[1:]])
+                connection.take_bulk([frames[1].bytes, *(frame.buffer for frame in frames[2:])])
             except Exception as e:  # noqa: BLE001 - as above
                 connection.refuse("bad chunk", e)
 

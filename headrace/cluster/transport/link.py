@@ -46,7 +46,7 @@ class Packed:
     nbytes: int  # of all
     cargo: wire.Cargo
     body: bytes
-    aside: bytearray | None = None
+    aside: memoryview | None = None
 
 
 @dataclass(slots=True)
