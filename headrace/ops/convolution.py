@@ -86,6 +86,11 @@ def convolve(input, weight, groups, strides, padding, explicit, data_format, dil
     x = to_torch(input, data_format)
     if g.pad is not None:
         x = functional.pad(x, g.pad)
+    spare = g.padded[-1] + 2 * g.padding[-1] - (weight.shape[-1] - 1) * g.dilation[-1] - 1
+    if x.shape[1] == 1 and 0 <= spare < g.stride[-1] != 1:
+        # One column has no stride.  With one, oneDNN 3.12 on x86 reads the wrong rows of a single channel.
+        x = functional.pad(x, (g.padding[-1], g.padding[-1] - spare))
+        g = g._replace(stride=(*g.stride[:-1], 1), padding=(*g.padding[:-1], 0))
     y = torch.convolution(x, weight, None, g.stride, g.padding, g.dilation, False, (0,) * len(g.stride), groups)
     return from_torch(y, data_format)
 
