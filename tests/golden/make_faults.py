@@ -36,7 +36,8 @@ def make(oracle: Oracle, name: str, sample: Sample, texts: IO[str] | None = None
     pairs = []
     most = oracle.crashes + CRASHES
     for fault, call in fault_results.calls(op_def, sample):
-        answer = oracle.ask(call) if oracle.crashes < most else {"crash": 0}
+        asked = fault_results.defined(name, fault) and oracle.crashes < most
+        answer = oracle.ask(call) if asked else {"crash": 0}
         found = fault_results.outcome(answer)
         pairs.append((fault, found))
         if texts is not None and found != RUNS:
