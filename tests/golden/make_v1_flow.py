@@ -30,7 +30,10 @@ def make(seeds, results):
     tf.logging.set_verbosity("FATAL")
     results.send(None)
     for seed in seeds:
-        results.send(case(tf, seed))
+        try:
+            results.send(case(tf, seed))
+        except Exception as e:  # noqa: BLE001 - one program does not end the run, and is reported
+            results.send({"failed": f"TensorFlow does not make it: {type(e).__name__}: {e}"})
 
 
 def made(seeds):
@@ -48,7 +51,7 @@ def made(seeds):
                 print(f"program {seed} does not end in TensorFlow, and is left out", flush=True)
                 found[seed] = None
                 break
-            found[seed] = receiver.recv()  # EOFError: the process has failed, and has said why
+            found[seed] = receiver.recv()
         maker.kill()
         maker.join()
     return found
