@@ -81,6 +81,7 @@ UNDEFINED = {
     ("static", "FractionalMaxPool"): ("pooling_ratio=*nan*",),
     # Writes behind the end of its output, which may end the process, now or at a later call.
     ("late", "FractionalAvgPoolGrad"): ("input 1: one row more", "input 1: one column more"),
+    ("late", "FractionalMaxPoolGrad"): ("input 0: one row more", "input 0: one column more"),
     # Ends the process, more often than `make_faults.CRASHES`.
     ("late", "MaxPoolGradWithArgmax"): ("input 2: -* at *", "input 2: 1000 at *"),
 }
