@@ -49,8 +49,8 @@ def test_a_program_that_tensorflow_cannot_make_is_reported() -> None:
     assert v1_flow.compared({7: {"failed": "no kernel"}}, ["interpreted"]) == ["program 7, interpreted: no kernel"]
 
 
-def test_effects_of_a_gradient_may_be_fewer_only_where_all_ran_in_tensorflow() -> None:
+def test_effects_of_a_gradient_may_be_fewer_only_where_tensorflow_runs_the_other_results_of_an_if() -> None:
     case = CASES[1000788]
-    assert case["functional"] and case["after"] == case["now"]
+    assert v1_flow.problems(case, "interpreted") == []
     (problem,) = v1_flow.problems({**case, "after": [[7.0, 7.0], case["after"][1]]}, "interpreted")
-    assert "after the gradients v_now:0 is [0.5 1. ] instead of [7.0, 7.0]" in problem
+    assert "after the gradients v_now:0 is" in problem and "instead of [7.0, 7.0]" in problem
