@@ -102,7 +102,7 @@ def _slopes(case: dict[str, Any], graph: tf.Graph, config: tf.ConfigProto) -> li
     if slope is None:  # of an If that does not depend on x in either branch TensorFlow gives zeros
         return ["there is no gradient"] if not case["functional"] or np.any(case["slopes"]) else []
     state: list[str] = []
-    for besides in [[], *([results] if results else [])]:
+    for besides in [[], *([results] if known and results else [])]:
         with tf.Session(graph=graph, config=config) as session:
             session.run(case["init"])
             for i, (feed, (wanted,)) in enumerate(zip(case["feeds"], case["slopes"], strict=True)):
