@@ -15,6 +15,7 @@ from headrace.runtime.host import turn
 PS = "/job:ps/task:0"
 WARM = 60  # steps after which a server knows that a partition is short: the first ones make plans
 CLIENTS = 6
+STEPS = 50
 
 
 @pytest.fixture
@@ -96,6 +97,81 @@ def test_many_small_kernels_take_turns(
         assert len(alone) == 1 and not handed
 
 
+def messages(cluster: LocalCluster, session: Any, step: Any) -> list[tuple[int, int]]:
+    """How many messages each server gets and sends in a step."""
+
+    def counts() -> list[tuple[int, int]]:
+        services = [cluster.server("ps", i)._service for i in cluster.spec.task_indices("ps")]
+        links = [one.endpoint.links().values() for one in services]
+        return [(sum(x.received_messages for x in of), sum(x.sent_messages for x in of)) for of in links]
+
+    before = counts()
+    for _ in range(STEPS):
+        session.run(step)
+    now = counts()  # a ping now and then does not count
+    return [tuple(round((b - a) / STEPS) for a, b in zip(*pair, strict=True)) for pair in zip(before, now, strict=True)]
+
+
+@pytest.mark.parametrize("rows", [2, 4000])
+def test_what_a_worker_sends_first_goes_along(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless it is large: then messages may overtake it."""
+    monkeypatch.setattr(turn, "SHORT", 10.0)
+    with local_cluster(ps=2, workers=1) as cluster:
+        tables = []
+        for i in range(2):
+            with tf.device(f"/job:ps/task:{i}"):
+                tables.append(tf.Variable(tf.zeros([8, 2])))
+        with tf.device("/job:worker/task:0"):
+            ids = tf.random_uniform([rows], maxval=8, dtype=tf.int64)
+            updates = []
+            for table in tables:
+                read = tf.gather(table, ids)
+                with tf.colocate_with(table):
+                    updates.append(tf.scatter_add(table, ids, read * 0.0 + 1.0).op)
+            step = tf.group(*updates)
+        with tf.Session(cluster.target("worker", 0)) as session:
+            session.run([table.initializer for table in tables])
+            warm(session, step)
+            assert messages(cluster, session, step) == [(2, 2) if rows == 2 else (3, 2)] * 2
+            assert [value.sum() for value in session.run(tables)] == [rows * 2.0 * (WARM + STEPS)] * 2
+
+
+def test_the_group_at_the_end_of_a_step_sends_nothing() -> None:
+    with local_cluster(ps=2, workers=1) as cluster:
+        updates, variables = [], []
+        for i in range(2):
+            with tf.device(f"/job:ps/task:{i}"):
+                variables.append(tf.Variable(1.0))
+            with tf.device("/job:worker/task:0"):
+                change = variables[-1] * 1.0
+            with tf.colocate_with(variables[-1]):
+                updates.append(variables[-1].assign_add(change).op)
+        with tf.device("/job:worker/task:0"):
+            step = tf.group(*updates)
+        with tf.Session(cluster.target("worker", 0)) as session:
+            session.run([v.initializer for v in variables])
+            warm(session, step)
+            session.run([v.initializer for v in variables])
+            assert messages(cluster, session, step) == [(2, 2)] * 2  # it sends the value, and the answer
+            assert session.run(variables) == [2.0**STEPS] * 2
+
+
+def test_tasks_of_a_host_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEADRACE_THREADS", raising=False)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: range(16))
+    addresses = [f"localhost:{port}" for port in (0, 0, 0, 0, 0)]
+    spec = {"ps": addresses[:1], "worker": [*addresses[1:], "elsewhere:2222"]}
+
+    def threads(**config: Any) -> int:
+        server = tf.train.Server(spec, "worker", 0, config=tf.ConfigProto(**config), start=False)
+        return server._worker.threads
+
+    assert threads() == 3
+    assert threads(intra_op_parallelism_threads=7) == 7
+    monkeypatch.setenv("HEADRACE_THREADS", "5")
+    assert threads() == 5
+
+
 def test_a_long_kernel_has_a_thread_of_its_own(cluster: LocalCluster, handed: list[Any]) -> None:
     with tf.device(PS):
         large = tf.Variable(tf.random_uniform([1500, 1500]))
@@ -169,7 +245,7 @@ def test_threads_do_not_grow_with_clients(cluster: LocalCluster) -> None:
             warm(session, add)
             ready.wait(60)
             ready.wait(60)
-            for _ in range(50):
+            for _ in range(STEPS):
                 session.run(add)
 
     with ThreadPoolExecutor(CLIENTS) as clients, tf.Session(cluster.target("worker", 1)) as session:
@@ -181,4 +257,4 @@ def test_threads_do_not_grow_with_clients(cluster: LocalCluster) -> None:
         for one in ended:
             one.result(60)
         assert pool.threads <= before
-        assert session.run(v) == CLIENTS * (WARM + 50)
+        assert session.run(v) == CLIENTS * (WARM + STEPS)

@@ -12,6 +12,7 @@ from headrace.cluster.transport import message as wire
 from headrace.cluster.transport.codec import (
     _NUMPY,
     _TORCH,
+    SMALL,
     MalformedError,
     TensorHeader,
     decode_payload,
@@ -92,6 +93,60 @@ def test_large_tensors_are_not_copied():
     room = torch.zeros(4000, dtype=torch.uint8).numpy()
     (received,) = decode_tensors([header], [room])
     assert received.data_ptr() == room.ctypes.data
+
+
+@given(st.sampled_from(sorted(_TORCH)), st.sampled_from([(), (3,), (2, 0), (400,)]), st.integers(1, 20))
+def test_small_tensors_of_one_kind_share_a_buffer(name, shape, count):
+    values = [torch.full(shape, i % 2).to(_TORCH[name]) for i in range(count)]
+    headers, buffers = encode_tensors([*values, None, *values])
+    small = values[0].nbytes <= SMALL
+    assert len(headers) == (3 if small else 2 * count + 1)
+    received = decode_tensors(headers, [bytearray(b) for b in buffers])
+    assert all(same(a, b) for a, b in zip([*values, None, *values], received, strict=True))
+    if values[0].numel():
+        received[0].fill_(1)
+        assert same(received[-1], values[-1])  # each may be written without the others
+
+
+def test_tensors_of_other_types_shapes_or_layouts_have_buffers_of_their_own():
+    values = [
+        torch.ones(2),
+        torch.ones(2, dtype=torch.int32),
+        torch.ones(1, 2),
+        torch.ones(2, 2)[:, 0],
+        np.ones(2, np.float32),
+    ]
+    headers, buffers = encode_tensors(values)
+    assert [header.count for header in headers] == [1] * 5
+    assert all(
+        same(a, b) for a, b in zip(values, decode_tensors(headers, [bytearray(b) for b in buffers]), strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "data"),
+    [
+        (TensorHeader("float32", (), 4, count=0), b"1234"),
+        (TensorHeader("float32", (), 4, count=-1), b"1234"),
+        (TensorHeader("float32", (), 4, count=2), b"1234"),
+        (TensorHeader("float32", (0,), 0, count=1 << 60), b""),
+        (TensorHeader("string", (), 16, count=2), bytes(16)),
+        (TensorHeader("none", (), 0, count=2), b""),
+        (TensorHeader("<f4", (), 8, count=2), bytes(8)),
+    ],
+)
+def test_malformed_counts_are_refused(header, data):
+    with pytest.raises(MalformedError):
+        decode_tensors([header], [data])
+
+
+def test_the_tensors_that_share_a_buffer_count_one_by_one():
+    many = wire.Cargo(0, [TensorHeader("float32", (0,), 0, count=1000)])
+    wire.check_cargo(many, 0, 1 << 20, 1000)
+    with pytest.raises(MalformedError, match="at most 999 tensors: received 1000"):
+        wire.check_cargo(many, 0, 1 << 20, 999)
+    with pytest.raises(MalformedError):
+        wire.check_cargo(wire.Cargo(0, [TensorHeader("float32", (0,), 0, count=-1000)] * 2), 0, 1 << 20, 999)
 
 
 def test_read_only_buffers_are_copied():
