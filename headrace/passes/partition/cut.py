@@ -124,8 +124,7 @@ class Cutter:
                 feeds_of[part].append(copy)
                 if self._prefix:  # of a body: it may be what was read of a variable
                     self._shared.add(copy)
-        if not self._prefix:
-            self._free_last()
+        last = [] if self._prefix else self._free_last()
         for node in graph.nodes:
             if node not in fed:
                 self._place(node)
@@ -133,7 +132,7 @@ class Cutter:
         for value, where in zip(graph.fetches, fetches, strict=True):
             for part in where:
                 fetches_of[part].append(self._take(value, part))
-        must_run = [*graph.targets, *(n for n in graph.nodes if n in self.homes.spans)]
+        must_run = [*graph.targets, *last, *(n for n in graph.nodes if n in self.homes.spans)]
         targets_of = {part: [self._parts[n, part] for n in must_run if (n, part) in self._parts] for part in parts}
         sends = self._write_transfers()
         if not self._prefix:
@@ -152,13 +151,20 @@ class Cutter:
 
     # ---- nodes
 
-    def _free_last(self) -> None:
-        """What does nothing and comes last, as `tf.group` makes it, waits for no other partition: the step waits for all."""
+    def _free_last(self) -> list[Node]:
+        """What does nothing and comes last, as `tf.group` makes it, waits for no other partition: the step waits for all.
+
+        Returns what it waited for there, which must run.
+        """
+        must_run: dict[Node, None] = {}
         waited_for = {before for node in self.graph.nodes for before in node.control_inputs}
         for node in self.graph.nodes:
             if node in NOTHING and node not in waited_for:
                 home = self.homes.parts(node)
-                node.control_inputs = [b for b in node.control_inputs if self.homes.parts(b) in ([], home)]
+                elsewhere = [b for b in node.control_inputs if self.homes.parts(b) not in ([], home)]
+                must_run.update(dict.fromkeys(elsewhere))
+                node.control_inputs = [b for b in node.control_inputs if b not in elsewhere]
+        return list(must_run)
 
     def _place(self, node: Node) -> None:
         if is_free(node):
