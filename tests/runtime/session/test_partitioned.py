@@ -332,22 +332,26 @@ def test_primitives_on_one_device_of_two(session):
     assert session.run(y, {p: False}) == pytest.approx(-np.exp([1.0, 2.0]).sum(), rel=1e-5)
 
 
-@pytest.mark.parametrize("fetched", [False, True])
+@pytest.mark.parametrize("fetched", ["", "/cpu:0", "/cpu:1"])
 def test_a_group_runs_what_is_on_every_device_and_nothing_is_sent_for_it(session, messages, fetched):
     x = tf.placeholder(tf.float32, [])
     sums = [on(f"/cpu:{i % 2}", tf.Variable, 0.0) for i in range(4)]
-    half = on("/cpu:0", tf.sin, x)
-    adds = [on(f"/cpu:{i % 2}", tf.assign_add, one, float(i + 1)) for i, one in enumerate(sums)]
-    clears = []
+    other = on(fetched, tf.sin, x)
+    ones = [on("/cpu:1", tf.identity, x), on("/cpu:0", tf.identity, x)]  # each is sent to the other device
+    changes = [on(f"/cpu:{i % 2}", tf.multiply, ones[i % 2], i + 1.0) for i in range(4)]
+    adds = [
+        on(f"/cpu:{i % 2}", tf.assign_add, one, change)
+        for i, (one, change) in enumerate(zip(sums, changes, strict=True))
+    ]
     with tf.control_dependencies([tf.group(*adds)]):  # this group comes before something, so it is waited for
         clears = [on(f"/cpu:{i % 2}", tf.assign, one, one * 10.0) for i, one in enumerate(sums)]
     add, clear = tf.group(*adds), tf.group(*clears)
     session.run([v.initializer for v in sums])
     messages.clear()
-    fetches = [half, add] if fetched else add
+    fetches = [other, add] if fetched else add
     for n in range(1, 4):
         session.run(fetches, {x: 1.0})
         assert session.run(sums) == [n * (i + 1.0) for i in range(4)]
-    assert not [key for key, _ in messages if "CPU:1>" in key and "CPU:0" in key.partition(">")[2]]
-    session.run(clear)
+    assert all(values for _, values in messages)
+    session.run(clear, {x: 1.0})
     assert session.run(sums) == [40.0 * (i + 1.0) for i in range(4)]
