@@ -206,6 +206,9 @@ class TaskService:
         until = None if request.seconds is None else monotonic() + request.seconds
         feeds = message.tensors
         if request.key:
+            if not 0 < request.along <= len(feeds):
+                why = f"{request.along} of {len(feeds)} tensors are said to go along with a step; one at least, all at most can"
+                raise errors.InvalidArgumentError(None, None, why)
             feeds, along = feeds[: -request.along], feeds[-request.along :]
             self.worker.rendezvous.send(request.step, request.key, along)
         partitions.run(request.handle, request.step, feeds, message.done, until)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from cluster.ports import free_addresses
 
@@ -156,6 +157,14 @@ def test_a_message_that_cannot_be_kept_ends_the_connection_of_its_sender(server:
     why = "/job:worker/replica:0/task:0: 50 steps have messages to be taken, so key 50 of step 50 was not accepted"
     assert why in told.errors[0].message
     ask(other, Hello(), seconds=30)  # others are served
+
+
+@pytest.mark.parametrize("along", [-1, 0, 2])
+def test_tensors_that_go_along_are_counted(connect: Any, along: int) -> None:
+    peer = connect()
+    ask(peer, Open("s", to_plain(tf.ConfigProto()), {}), seconds=30)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{along} of 1 tensors are said to go along"):
+        ask(peer, Run("s", 7, 1, None, [], "key", along), [np.float32(1.0)], seconds=30)
 
 
 @pytest.mark.parametrize("request_", [Run("s", 7, 1, None, []), Trace("s", None, 7), Statistics("s", None, 7)])

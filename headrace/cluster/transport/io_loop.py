@@ -186,10 +186,7 @@ class IOLoop:
         if messages:  # there may be more; and an answer that `take` sends may use up what the descriptor tells
             self._used.add(socket)
         for frames in messages:
-            try:
-                take(frames)
-            except Exception:  # noqa: BLE001 - as for an action
-                log.exception("what has come could not be taken")
+            _guarded(take, frames)
         return bool(messages)
 
 

@@ -50,7 +50,7 @@ class Runs(Protocol):
         """Begins to run a partition in a step, and tells ``done`` its results or its error."""
 
     def hold(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
-        """As `run`, but not before `let_go`, or before what the caller's own partition sends there."""
+        """Begins to run a partition when `let_go` is called, or when the caller's own partition sends something small there."""
 
     def let_go(self, step: int) -> bool:
         """Runs what is held of a step; whether anything is."""

@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic, thread_time
 from typing import Any, Final
 
-from headrace.core.errors import AbortedError, OpError, UnavailableError, make_error
+from headrace.core.errors import AbortedError, InternalError, OpError, UnavailableError, make_error
 from headrace.core.source import at, user_source
 from headrace.resources.stepping.step import Step, Waiting
 from headrace.runtime.host.turn import Pace
@@ -205,10 +205,14 @@ class _Run:
         """What a partition calls when it is over.  The last one wakes the thread of the step."""
 
         def tell(results: Any, error: BaseException | None) -> None:
+            positions = self._plan.members[index].fetches
+            if error is None and len(results) != len(positions):  # of another process
+                why = f"{self._plan.members[index].name} gave {len(results)} results in place of {len(positions)}"
+                error = InternalError(None, None, why)
             if error is not None:
                 self.fail(error)  # here and now: the thread of the step may be in a partition itself
             else:
-                for position, value in zip(self._plan.members[index].fetches, results, strict=True):
+                for position, value in zip(positions, results, strict=True):
                     self.results[position] = value
             with self._lock:
                 self._ended.add(index)
