@@ -110,14 +110,24 @@ class Flat:
         """The cells that are asked for by name."""
         return {cell for cell, _ in self.fetches} | set(self.targets)
 
-    def put(self, holder: Cell, gone: set[Cell], ports: dict[Port, Port]) -> None:
-        """Puts one cell in the place of others; whatever waited for them waits for it.  An order must be restored afterwards."""
+    def put(self, holder: Cell, gone: set[Cell], ports: dict[Port, Port]) -> list[Cell]:
+        """Puts one cell in the place of others.  An order must be restored afterwards.
+
+        What waited for one of several results waits for that one, by a cell that is made here and returned: TensorFlow runs of a
+        loop or a conditional only what this result needs.
+        """
         self.cells = [c for c in self.cells if c not in gone]
-        replace(self.cells, ports, dict.fromkeys(gone, holder))
-        self.cells.append(holder)
+        waited = {c: (c, 0) for cell in self.cells for c in cell.controls if c in gone}
+        same = {
+            c: Cell(SAME, c.origin, [ports[port]], [], [c.types[0]])
+            for c, port in waited.items() if port in ports and not c.types[0][0]._is_ref_dtype
+        }  # fmt: skip
+        replace(self.cells, ports, dict.fromkeys(gone, holder) | same)
+        self.cells += [holder, *same.values()]
         self.fetches = [ports.get(port, port) for port in self.fetches]
         self.targets = [holder if cell in gone else cell for cell in self.targets]
         self.now.update(ports)
+        return list(same.values())
 
 
 class Refused(Exception):  # noqa: N818 - nothing is wrong: the primitives stay

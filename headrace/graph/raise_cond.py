@@ -272,7 +272,8 @@ class _Conditional:
         for i, port in enumerate(crossing, len(merges)):
             ports[port] = (holder, i)
             self.alive[holder, i] = self.alive[port[0]]
-        self.flat.put(holder, members.union(merges), ports)
+        same = self.flat.put(holder, members.union(merges), ports)
+        self.alive |= {one: self.alive.get(one.inputs[0], self.around) for one in same}
 
     def _later(self, members: set[Cell], merges: list[Cell]) -> list[Port]:
         """The values that conditionals of the same predicate take later."""

@@ -165,9 +165,9 @@ class _Loop:
         loop.frame = self.path
         gone = self.inside.union(self.exits)
         self._check_outside(loop, gone)
-        self.flat.put(loop, gone, {exit_port: (loop, 1 + i) for exit_port, i in self.ports.items()})
+        same = self.flat.put(loop, gone, {exit_port: (loop, 1 + i) for exit_port, i in self.ports.items()})
         self.flat.cells += self.waiting.values()
-        self.gives |= dict.fromkeys((loop, *self.waiting.values()), self.path[:-1])
+        self.gives |= dict.fromkeys((loop, *same, *self.waiting.values()), self.path[:-1])
         self.flat.cells = ordered(self.flat.cells)
 
     def _given(self, port: Port) -> Port:
