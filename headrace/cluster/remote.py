@@ -81,8 +81,14 @@ class RemoteRuns:
     def let_go(self, step: int) -> bool:
         held = self._held.pop(step, ())
         for request, feeds, answered in held:
-            call(self._peer, request, feeds, answered)
+            self._begin(request, feeds, answered)
         return bool(held)
+
+    def _begin(self, request: Run, values: Sequence[Any], answered: Answered) -> None:
+        try:
+            call(self._peer, request, values, answered)
+        except TypeError as e:  # it cannot be packed: the partition has ended before it began
+            answered(None, [], errors.InvalidArgumentError(None, None, f"nothing was sent to {self._task}: {e}"))
 
     def send(self, step: int, key: str, values: Sequence[Any]) -> None:
         """What a partition of this process sends to one of the task."""
@@ -91,7 +97,7 @@ class RemoteRuns:
             request, feeds, answered = held.pop()
             self.let_go(step)
             request.key, request.along = key, len(values)
-            call(self._peer, request, [*feeds, *values], answered)
+            self._begin(request, [*feeds, *values], answered)
             return
         if held:
             self.let_go(step)

@@ -174,7 +174,7 @@ def frames_of(receiver: bytes, head: bytes, body: bytes) -> tuple[bytes, ...]:
 def decode_frames(frames: Sequence[Any]) -> tuple[Head, Buffer]:
     """The head and the body of a message, of ZeroMQ's frames: the first says from whom they are."""
     if len(frames) == 3:
-        return decode_head(frames[1].bytes), frames[2].bytes
+        return decode_head(frames[1].bytes), frames[2].buffer  # a large body is copied once, where its tensors are made
     if len(frames) != 2:
         raise MalformedError(f"a message has one frame or two: received {len(frames) - 1}")
     whole = frames[1].bytes

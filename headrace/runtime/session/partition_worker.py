@@ -336,7 +336,10 @@ class PartitionWorker:
             self._aborted[step] = error
             self._begun.setdefault(step, set())
             while len(self._aborted) > ABORTED_STEPS:
-                del self._aborted[next(iter(self._aborted))]
+                oldest = next(iter(self._aborted))
+                del self._aborted[oldest]
+                if not self._begun[oldest]:  # it never came
+                    del self._begun[oldest]
             running = list(self._running.get(step, ()))
         for one in running:
             one.cancel(error)
