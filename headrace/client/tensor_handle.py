@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
+from headrace.core.device import task_of
 from headrace.core.dtypes import DType
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import at
@@ -15,7 +16,6 @@ from headrace.core.wire import field
 from headrace.graph.operation import Tensor
 from headrace.resources.calling.value import FROM_TORCH, to_numpy
 from headrace.resources.state.session_tensor import SessionTensors
-from headrace.runtime.host.device import task_of
 
 KEEPING = ("GetSessionHandle", "GetSessionHandleV2")  # the types of nodes whose result is a handle
 _TAKING = ("GetSessionTensor", "DeleteSessionTensor")  # the types of nodes that take the name of one

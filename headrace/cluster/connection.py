@@ -34,9 +34,9 @@ from headrace.cluster.transport import open_endpoint
 from headrace.cluster.transport.interface import NO_ANSWER, Peer, Transport
 from headrace.core import errors
 from headrace.core.config import ConfigProto
-from headrace.core.device import same_or_matches
+from headrace.core.device import same_or_matches, task_of
 from headrace.core.source import at
-from headrace.runtime.host.device import Device, checked_filters, task_of
+from headrace.runtime.host.device import Device, checked_filters
 from headrace.runtime.session.partition_worker import Send, Task
 
 log = logging.getLogger("headrace.cluster")

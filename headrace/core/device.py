@@ -288,6 +288,11 @@ def canonical_name(device: DeviceLike) -> str:
     return _format(_parts(device))
 
 
+def task_of(device: str) -> str:
+    """The task of a device: how its full name begins."""
+    return device.rpartition("/device:")[0]
+
+
 def merge_device(spec: DeviceLike) -> Callable[[Any], str]:
     """A device function that fills the gaps of a node's own device with the parts of `spec`.
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from headrace.core import dtypes
+from headrace.core.device import task_of
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import REGISTRY
 from headrace.graph.added_attr import LOSSY
@@ -348,7 +349,8 @@ class Cutter:
         return sends
 
     def _send(self, message: _Message, key: str, transfer: _Transfer) -> Node:
-        inputs = [self._owned(v, message.source) for v in message.values]
+        local = task_of(message.source) == task_of(transfer.destination)  # another task gets a copy anyway
+        inputs = [self._owned(v, message.source) for v in message.values] if local else list(message.values)
         send = Node(
             f"_send/{key}", REGISTRY.get("_SendMany"), inputs,
             {"key": key, "destination": transfer.destination, "T": tuple(v.dtype for v in inputs), "times": 1},

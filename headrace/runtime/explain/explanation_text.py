@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.core.device import task_of
+
 if TYPE_CHECKING:
     from headrace.runtime.explain.explanation import ExplainedPass, ExplainedStrand, ExplainedTransfer, Explanation
 
@@ -13,7 +15,7 @@ SHOWN = 6  # names in one line
 
 def render(step: Explanation) -> str:
     """The whole report.  Device names lose their task where there is but one."""
-    tasks = {p.name.rpartition("/device:")[0] for p in step.partitions}
+    tasks = {task_of(p.name) for p in step.partitions}
     task = tasks.pop() if len(tasks) == 1 else ""
     return "\n\n".join([_summary(step), *_sections(step, task)])
 

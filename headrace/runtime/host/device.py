@@ -11,7 +11,7 @@ import torch
 
 from headrace.core import process
 from headrace.core.config import ConfigProto, GPUOptions
-from headrace.core.device import canonical_name, forget_device_type, register_device_type, same_or_matches
+from headrace.core.device import canonical_name, forget_device_type, register_device_type, same_or_matches, task_of
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import at
 from headrace.resources.calling.value import is_null
@@ -197,11 +197,6 @@ def checked_filters(filters: Sequence[str]) -> list[str]:
         return [canonical_name(name) for name in filters]
     except ValueError as e:
         raise InvalidArgumentError(None, None, f"ConfigProto.device_filters: {e} {at()}") from None
-
-
-def task_of(device: str) -> str:
-    """The task of a device: how its full name begins."""
-    return device.rpartition("/device:")[0]
 
 
 def part_of(devices: Sequence[Device], mode: str) -> Callable[[str], str]:

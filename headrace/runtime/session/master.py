@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from headrace.core.config import ConfigProto, RunMetadata
+from headrace.core.device import task_of
 from headrace.core.errors import OpError, ResourceExhaustedError
 from headrace.core.process import no_collection
 from headrace.core.source import at
@@ -28,7 +29,7 @@ from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
 from headrace.resources.stepping.step import current, deadline
 from headrace.runtime.drive.plans import DividedPlan, Run, StepPlan, TracedPlan, entry
-from headrace.runtime.host.device import part_of, task_of, visible_devices
+from headrace.runtime.host.device import part_of, visible_devices
 from headrace.runtime.host.placement_log import PlacementLog
 from headrace.runtime.host.registered import RegisteredGraph, TracedGraph
 from headrace.runtime.host.worker import LocalWorker
