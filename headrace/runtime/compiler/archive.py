@@ -7,9 +7,11 @@ what this user has written is read, for compiled code is executed (``own_folder`
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -21,6 +23,8 @@ from headrace.runtime.compiler import own_folder
 from headrace.runtime.compiler.own_folder import UnsafeFolder, open_own, processor
 
 _PACKAGE: Final = Path(__file__).parents[2]
+PATIENCE: Final = 300.0  # seconds for another process to compile; one that is stopped never ends
+_LOOK: Final = 0.1  # seconds between two looks whether it has
 
 
 def folder() -> Path:
@@ -58,6 +62,33 @@ def keep(name: str, code: dict[str, Any]) -> None:
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         unfinished.write_text(json.dumps(code))
         os.replace(unfinished, place / f"{name}.json")
+
+
+@contextlib.contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Of the processes of this user on this machine one at a time is in here with a name; the next finds what it has kept.
+
+    One byte of a file is locked for each name, so nothing is left over, and the end of a process ends its lock.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError, UnsafeFolder):  # without a place to write, each compiles for itself
+            place = folder()
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            number = os.open(place / "locks", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            stack.callback(os.close, number)  # which ends the lock
+            _lock(number, int(name[:8], 16))
+        yield
+
+
+def _lock(number: int, byte: int) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except BlockingIOError:
+            time.sleep(_LOOK)
+        else:
+            return
 
 
 @cache

@@ -189,11 +189,18 @@ def _ask(region: Region, binder: Binder) -> dict[str, Any]:
     """The region's compiled code: as it was kept for such a region, or from the process."""
     request = describe(region, binder)
     name = archive.key(request)
-    code = archive.find(name)
-    if code is not None:
-        return code
+    with archive.alone(name):  # tasks of one host compile the same at the same time
+        code = archive.find(name)
+        if code is None:
+            code = _answered({**request, "title": in_process.title()})
+            archive.keep(name, code)
+    return code
+
+
+def _answered(request: dict[str, Any]) -> dict[str, Any]:
+    """The code from the process."""
     try:
-        answer = queue.process.ask({**request, "title": in_process.title()})
+        answer = queue.process.ask(request)
     except Died as e:
         raise CannotCompile(str(e)) from e
     if "error" in answer:
@@ -201,6 +208,5 @@ def _ask(region: Region, binder: Binder) -> dict[str, Any]:
     if "need" in answer:
         raise NeedsCompiler(answer["need"])
     log.debug("the compiling process took %s", answer.get("laps"))
-    archive.keep(name, answer["code"])
     compiled: dict[str, Any] = answer["code"]
     return compiled

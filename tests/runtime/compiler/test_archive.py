@@ -59,3 +59,43 @@ def test_names_differ_with_the_content_and_are_the_same_in_every_process():
     assert name == archive.key({"a": 1}) != archive.key({"a": 2})
     program = "from headrace.runtime.compiler import archive; print(archive.key({'a': 1}))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == name
+
+
+WAITS = """
+import sys, time
+from headrace.runtime.compiler import archive
+sleep = time.sleep
+time.sleep = lambda seconds: (print("waits", flush=True), sleep(seconds))
+with archive.alone(sys.argv[1]):
+    print(archive.find(sys.argv[1]), flush=True)
+"""
+
+
+def test_of_two_processes_the_second_finds_what_the_first_has_kept():
+    name, other = archive.key(1), archive.key(2)
+    with archive.alone(name):
+        assert subprocess.check_output([sys.executable, "-c", WAITS, other], text=True) == "None\n"
+        second = subprocess.Popen([sys.executable, "-c", WAITS, name], stdout=subprocess.PIPE, text=True)
+        assert second.stdout.readline() == "waits\n"
+        archive.keep(name, {"files": []})
+    assert second.communicate()[0].splitlines()[-1] == "{'files': []}"
+
+
+def test_a_process_that_never_ends_is_not_waited_for_for_ever(monkeypatch):
+    name = archive.key(1)
+    monkeypatch.setattr(archive, "PATIENCE", 0.0)
+    stuck = subprocess.Popen(
+        [sys.executable, "-c", WAITS + "    sys.stdin.read()", name],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert stuck.stdout.readline() == "None\n"
+    with archive.alone(name):
+        assert stuck.poll() is None
+    stuck.communicate()
+
+
+def test_without_a_place_to_write_nobody_waits(place):
+    place.parent.mkdir()
+    place.write_text("a file where the folder should be")
+    with archive.alone(archive.key(1)), archive.alone(archive.key(1)):
+        pass
