@@ -117,7 +117,7 @@ def names(tree: ast.AST) -> Iterator[tuple[str, type[ast.AST]]]:
 
 
 EMPTY: Final = {"wanted", "held", "kept"}  # these say nothing of the thing
-LATER: Final = ("cluster/", "runtime/compiler/", "runtime/planning/")  # not there yet: take a folder off when it is
+LATER: Final = ("cluster/",)  # not there yet: take a folder off when it is
 
 MODULES: Final = {
     path.relative_to(HEADRACE).as_posix(): set(names(ast.parse(path.read_text()))) for path in HEADRACE.rglob("*.py")

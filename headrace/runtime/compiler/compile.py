@@ -334,11 +334,11 @@ def _stride(variable: Variable, handle: Value) -> Sequence[int] | None:
 
 def _locks(region: Region) -> list[int]:
     """Positions of the variables that an update in the region asks to lock."""
-    wanted = {
+    locked = {
         root(v)
         for n in region.nodes
         if n.op_def.traits.writes and n.attrs.get("use_locking")
         for v in n.inputs
         if v.dtype._is_ref_dtype
     }
-    return [i for i, v in enumerate(region.refs) if v in wanted]
+    return [i for i, v in enumerate(region.refs) if v in locked]

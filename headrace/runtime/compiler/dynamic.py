@@ -214,14 +214,14 @@ class _Walk:
         return array.tolist() if array.ndim else array.item()
 
     def tensor(self, value: Value) -> Any:
-        held = self.values.get(value)
-        if held is not None:
-            return held
+        tensor = self.values.get(value)
+        if tensor is not None:
+            return tensor
         array = self.sizes.get(value)
         if array is None:
             array = np.asarray(value.op.attrs["value"])
-        held = self.values[value] = _tensor(array, value.dtype, self.device)
-        return held
+        tensor = self.values[value] = _tensor(array, value.dtype, self.device)
+        return tensor
 
 
 def _tensor(array: Any, dtype: DType, device: Any) -> Any:

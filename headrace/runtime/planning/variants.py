@@ -97,8 +97,8 @@ class Variants:
         elif do is Do.COMPILE_MANY:
             self._submit(self._install_many)
         elif do is not Do.NOTHING:
-            kept = "compiled" if do is Do.KEEP else "interpreted"
-            log.info("keeps the %s plan of a step of %d nodes", kept, len(self._plan.graph.nodes))
+            faster = "compiled" if do is Do.KEEP else "interpreted"
+            log.info("keeps the %s plan of a step of %d nodes", faster, len(self._plan.graph.nodes))
 
     # ---- interpreted
 

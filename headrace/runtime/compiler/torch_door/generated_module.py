@@ -120,17 +120,17 @@ def _ops(written: ast.AST) -> list[tuple[str, str]]:
     return sorted({(c[2], c[3]) for c in chains if c[:2] == ["torch", "ops"] and len(c) >= 4})
 
 
-def _header(tree: ast.Module, wanted: set[str]) -> list[ast.stmt]:
-    """The imports and short names (``aten = torch.ops.aten``) at the top that define the wanted names."""
-    kept = []
+def _header(tree: ast.Module, missing: set[str]) -> list[ast.stmt]:
+    """The imports and short names (``aten = torch.ops.aten``) at the top that define the missing names."""
+    defining = []
     for statement in tree.body:
-        names = _defined(statement) & wanted
+        names = _defined(statement) & missing
         if names:
-            wanted = wanted - names
-            kept.append(statement)
-    if wanted:
-        raise NeedsCompiler(f"it uses {', '.join(sorted(wanted))} of the compiler's module")
-    return [n for n in tree.body if isinstance(n, ast.Import) and n.names[0].name == "torch"][:1] + kept
+            missing = missing - names
+            defining.append(statement)
+    if missing:
+        raise NeedsCompiler(f"it uses {', '.join(sorted(missing))} of the compiler's module")
+    return [n for n in tree.body if isinstance(n, ast.Import) and n.names[0].name == "torch"][:1] + defining
 
 
 def _defined(statement: ast.stmt) -> set[str]:

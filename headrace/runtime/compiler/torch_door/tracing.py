@@ -310,7 +310,7 @@ class Calls(TorchFunctionMode):
     def _result(self, node: Any, new: dict[Any, Any], pattern: _Pattern, tensors: Sequence[Any]) -> Any:
         """The fake tensor of a node."""
         origin = base(node)
-        if any(base(held) is origin for _, held in pattern.written):
+        if any(base(result) is origin for _, result in pattern.written):
             raise _Unusual("a view of what is written")
         if origin not in pattern.inputs:
             return self._know(new[node].meta["val"], new[node])
