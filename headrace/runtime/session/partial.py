@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import inf
-from queue import Empty, SimpleQueue
-from time import monotonic
+from queue import SimpleQueue
 from typing import Any, Final
 
 from headrace.core.errors import CancelledError, InvalidArgumentError, OpError
@@ -23,7 +22,7 @@ from headrace.resources.stepping.step import Event, Step
 from headrace.runtime.drive.plans import DividedPlan, StepPlan
 from headrace.runtime.planning.plan import Request
 from headrace.runtime.session.partition_worker import Runs
-from headrace.runtime.session.partitioned import GRACE, Awaited, elsewhere, located, step_numbers
+from headrace.runtime.session.partitioned import Awaited, elsewhere, located, step_numbers, wait_for_all
 
 _OVER: Final = "over"  # the token of the event that a partition is over
 
@@ -118,7 +117,7 @@ class PartialRun:
                 yield step, events
             except BaseException as e:
                 self._fail(e)
-                self._wait_for_all(events, step.until)
+                wait_for_all(lambda: not self._left, events, step.until)
                 self._end()
                 if not (isinstance(e, OpError) and isinstance(self._error, Exception)):
                     raise  # Ctrl-C, here or in another thread
@@ -128,14 +127,6 @@ class PartialRun:
                     self._listeners.remove(events)
                 step.waits.pop(events, None)
                 step.forget(events)
-
-    def _wait_for_all(self, events: SimpleQueue[Event], until: float | None) -> None:
-        """Waits until every partition has ended; if the call is out of time, those that do not answer are left."""
-        while self._left:
-            try:
-                events.get(True, None if until is None else max(until + 2 * GRACE - monotonic(), 0.0))
-            except Empty:
-                return
 
     def _one_over(self, results: Any, error: BaseException | None) -> None:
         if error is not None:

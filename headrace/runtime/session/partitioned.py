@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from time import monotonic, thread_time
@@ -150,6 +150,18 @@ def elsewhere(error: BaseException) -> OpError:
     return AbortedError(None, None, f"another part of the step failed: {text}")
 
 
+def wait_for_all(are_over: Callable[[], bool], events: SimpleQueue[Any], until: float | None) -> None:
+    """Waits until the partitions of a step that has failed are over: the next step finds nothing of this one.
+
+    Of a step that is out of time, those on tasks that do not answer are left to themselves.
+    """
+    while not are_over():
+        try:
+            events.get(True, None if until is None else max(until + 2 * GRACE - monotonic(), 0.0))
+        except Empty:
+            return
+
+
 class _Begins:
     """The messages that begin partitions of other tasks, until the caller's own partition waits for the first time."""
 
@@ -238,14 +250,7 @@ class _Run:
         return f"partitions that have not ended: {', '.join(members)}; each task says in its log what its own waits for"
 
     def wait_for_all(self, events: SimpleQueue[Any], until: float | None) -> None:
-        """Waits until every partition that was begun has ended: the next step finds nothing of this one.
-
-        Of a step that is out of time, those on tasks that do not answer are left to themselves.
-        """
+        """Waits until every partition that was begun has ended."""
         with self._lock:
             self._all = self.begun
-        while not self.is_over:
-            try:
-                events.get(True, None if until is None else max(until + 2 * GRACE - monotonic(), 0.0))
-            except Empty:
-                return
+        wait_for_all(lambda: self.is_over, events, until)
