@@ -49,7 +49,7 @@ from headrace.passes.share_transpose import share_transpose
 from headrace.passes.simplify import simplify
 from headrace.passes.sink import sink
 from headrace.passes.specialise import may_wait, specialise
-from headrace.passes.step_graph import APART, Node, StepGraph
+from headrace.passes.step_graph import LATE, Node, StepGraph
 from headrace.passes.strand import Strand, crossing, cut
 from headrace.passes.sum_products import sum_products
 from headrace.passes.take_turns import take_turns
@@ -193,7 +193,7 @@ def _prune(graph: StepGraph, context: Context) -> StepGraph:
     graph = prune(context.feeds, context.fetches, context.targets, context.late)
     if context.later:
         for value in graph.feeds:
-            value.op.attrs[APART] = True
+            value.op.attrs[LATE] = True
     return put_constants(graph, context.constants)
 
 

@@ -12,7 +12,7 @@ from headrace.core.registry import REGISTRY
 from headrace.passes.match import Ops
 from headrace.passes.read import ref_positions
 from headrace.passes.specialise import may_wait
-from headrace.passes.step_graph import APART, Node, Value, topological
+from headrace.passes.step_graph import LATE, Node, Value, topological
 
 UNLOCK = Ops("ConsumeMutexLock")
 HOLD = Ops("_Hold")  # what comes after one is computed again, to save memory
@@ -49,10 +49,10 @@ def write_early(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
 def order_reads(order: Sequence[Node]) -> None:
     """Adds a control edge from each read to the later writes of the same state, so that no regrouping swaps them.
 
-    In a step whose nodes are marked `APART`, a write does not wait for a read that waits for more than the write does.
+    In a partial run, whose nodes that wait are marked `LATE`, a write does not wait for a read that waits for more than it does.
     """
     readers: dict[Value, list[Node]] = {}
-    waits = _waits(order) if any(APART in node.attrs for node in order) else {}
+    waits = _waits(order) if any(LATE in node.attrs and may_wait(node) for node in order) else {}
     for node in order:
         if node.op_def.traits.reads_buffer:
             readers.setdefault(root(node.inputs[0]), []).append(node)

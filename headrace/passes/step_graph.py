@@ -17,12 +17,9 @@ from headrace.core.shape import TensorShape
 from headrace.core.source import UNKNOWN, Source
 from headrace.graph.text import to_text
 
-# An attribute of nodes whose values come while the step runs, some long after others (partial runs): feeds, and what is taken
-# from other partitions.  What comes after one is not moved before it, and nothing waits for one that it does not need.
-APART = "_apart"
-
-# An attribute of a body's feeds that come after effects outside, or in the iteration before.  Whatever waits for one
-# waits for those.
+# An attribute of nodes whose values come after something that they do not name.  What waits for one is not moved before it.
+# Feeds of a body: they come after effects outside, or in the iteration before.  Feeds of a partial run, and what its partitions
+# take from others: they come while the step runs, and nothing waits for one that it does not need.
 LATE = "_late"
 
 _maker = attrgetter("op")
@@ -127,10 +124,10 @@ class StepGraph:
         return users
 
     def after_effects(self) -> set[Node]:
-        """Nodes that change something outside the step, or wait for one that does or for what comes `APART` or `LATE`."""
+        """Nodes that change something outside the step, or wait for one that does or for what comes `LATE`."""
         after: set[Node] = set()
         for node in self.nodes:
-            effect = node.op_def.traits.has_effect or APART in node.attrs or LATE in node.attrs
+            effect = node.op_def.traits.has_effect or LATE in node.attrs
             if effect or (after and not after.isdisjoint(node.predecessors())):
                 after.add(node)
         return after

@@ -14,7 +14,7 @@ from headrace.core.registry import REGISTRY
 from headrace.passes.match import Ops
 from headrace.passes.partition.partition import Partition
 from headrace.passes.portable import Portable
-from headrace.passes.step_graph import APART, Node, StepGraph, Value
+from headrace.passes.step_graph import LATE, Node, StepGraph, Value
 
 RECV = Ops("_RecvMany")
 
@@ -44,7 +44,7 @@ def feed_later(one: Partition, feeds: Sequence[str], fetches: Sequence[str], sha
         node.inputs = [taken.get(v, v) for v in node.inputs]
         node.control_inputs = [replaced.get(c, c) for c in node.control_inputs]
         if node in RECV:
-            node.attrs[APART] = True
+            node.attrs[LATE] = True
     for value, position, owned in zip(graph.fetches, one.fetches, shared, strict=True):
         left = taken.get(value, value)
         if owned:
