@@ -8,6 +8,7 @@ TF1 is: scopes are per thread, the node table is under a lock.
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ class Graph:
         self._added_attrs: list[AddedAttrs] = []  # attributes of nodes that are made now, outermost scope first
         self._original: Operation | None = None  # what nodes that are made now stand for
         self._container = ""
-        self._producer: int | None = None  # the lowest version of the GraphDefs that were imported
+        self._producer = sys.maxsize  # the lowest version of the GraphDefs that were imported
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
         self.building_function = False
@@ -251,13 +252,8 @@ class Graph:
     @contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
         """Nodes made inside go to the device; partial names merge with outer scopes; ``None`` clears them."""
-        scope = DeviceScope(device_name_or_function)
-        old = self._scopes.devices
-        self._scopes.devices = [*old, scope]
-        try:
+        with setting(self._scopes, "devices", [*self._scopes.devices, DeviceScope(device_name_or_function)]):
             yield
-        finally:
-            self._scopes.devices = old
 
     def devices_of(self, inner: Graph) -> Any:
         """For what is made here instead of in a body: the ``device`` blocks that are open in the body hold, if there are any."""
@@ -304,13 +300,9 @@ class Graph:
     @contextmanager
     def colocate_with_name(self, name: str) -> Iterator[None]:
         """Nodes made inside are placed with the node that will be called ``name``, itself included."""
-        old = self._scopes.colocation
-        if not old:  # an outer colocation wins, as in TF1
-            self._scopes.colocation = [ColocationScope(name)]
-        try:
+        outer = self._scopes.colocation  # which wins, as in TF1
+        with setting(self._scopes, "colocation", outer or [ColocationScope(name)]):
             yield
-        finally:
-            self._scopes.colocation = old
 
     def _apply_colocation(self, node: Operation) -> None:
         groups: list[str] = []
@@ -538,19 +530,16 @@ class Graph:
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """The graph as a GraphDef, with its functions; only nodes made after ``from_version``, if given."""
         ops = [op for op in self.get_operations() if from_version is None or op._id >= from_version]
-        graph_def = _writers[0](ops, add_shapes)
-        if self._producer is not None:
-            graph_def.versions.producer = min(self._producer, graph_def.versions.producer)
-        return graph_def
+        return _writers[0](ops, add_shapes, self._producer)
 
     @property
     def graph_def_versions(self) -> Any:
         """The version of the GraphDef format that `as_graph_def` writes, as a VersionDef."""
-        return self.as_graph_def().versions
+        return _writers[1](self.get_operations(), self._producer)
 
     def _node_def(self, op: Operation) -> Any:
         """One node as a NodeDef."""
-        return next(node for node in _writers[0]([op], False).node if node.name == op.name)
+        return next(node for node in _writers[0]([op]).node if node.name == op.name)
 
     def to_text(self) -> str:
         """One line a node; see graph/text.py."""
@@ -560,12 +549,12 @@ class Graph:
         return f"Graph with {len(self._nodes)} operations\n{self.to_text()}"
 
 
-_writers: list[Callable[[Sequence[Operation], bool], Any]] = []
+_writers: list[Callable[..., Any]] = []
 
 
-def set_writer(write: Callable[[Sequence[Operation], bool], Any]) -> None:
-    """Called once by the module that writes GraphDefs."""
-    _writers[:] = [write]
+def set_writers(*writers: Callable[..., Any]) -> None:
+    """Called once by the module that writes GraphDefs, with what writes one and what gives its versions."""
+    _writers[:] = writers
 
 
 def _sequence(control_inputs: Any) -> Iterable[Any]:

@@ -25,7 +25,7 @@ from headrace.graph import attr_value
 from headrace.graph.attr_value import RESOURCE, encode
 from headrace.graph.body import FuncGraph
 from headrace.graph.functional import first_result, is_loop
-from headrace.graph.graph import set_writer
+from headrace.graph.graph import set_writers
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.py_token import token_of
 
@@ -69,17 +69,20 @@ def resource_type(op_type: str) -> str | None:
     return {"IsVariableInitialized": "VarIsInitializedOp", "CountUpTo": "ResourceCountUpTo"}.get(op_type)
 
 
-def of_operations(ops: Sequence[Operation], add_shapes: bool = False) -> Any:
-    graph_def = protos().GraphDef()
-    graph_def.versions.producer = VERSION
+def versions(ops: Sequence[Operation], producer: int = VERSION) -> Any:
+    """The VersionDef of the GraphDef of these ops; older readers than version 12 know no functions."""
+    has_functions = any(isinstance(a, FuncGraph) for op in ops for a in op.attrs.values())
+    return protos().VersionDef(producer=min(producer, VERSION), min_consumer=12 if has_functions else 0)
+
+
+def of_operations(ops: Sequence[Operation], add_shapes: bool = False, producer: int = VERSION) -> Any:
+    graph_def = protos().GraphDef(versions=versions(ops, producer))
     if sum(getattr(op.attrs.get("value"), "nbytes", 0) for op in ops) >= attr_value.LIMIT:
         raise ValueError("GraphDef cannot be larger than 2GB: its constants are. Feed them, or keep them in variables.")
     library = _Library(ops, add_shapes)
     scope = _Scope(library, ops, [], {})
     graph_def.node.extend(scope.nodes)
     graph_def.library.function.extend(library.functions.values())
-    if library.functions:
-        graph_def.versions.min_consumer = 12  # older readers know no functions
     return graph_def
 
 
@@ -551,7 +554,7 @@ class _Scope:
             node.attr[name].s = b""
 
 
-set_writer(of_operations)
+set_writers(of_operations, versions)
 
 
 def _output_of(tensor: Tensor) -> tuple[str, int]:

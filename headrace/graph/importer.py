@@ -62,7 +62,7 @@ def import_graph_def(
         importer.add(definition.node)
         importer.check_map()
     if definition.versions.producer:
-        graph._producer = min(definition.versions.producer, graph._producer or definition.versions.producer)
+        graph._producer = min(definition.versions.producer, graph._producer)
     return None if return_elements is None else [importer.element(e) for e in return_elements]
 
 
