@@ -35,8 +35,8 @@ VERSION = 134  # what TF 1.15 writes
 _OURS = {
     "visible", "Tref", "back_prop", "swap_memory", "func", ("PartitionedCall", "output_shapes"),
     ("StatefulPartitionedCall", "output_shapes"), ("TensorArrayReadV3", "element_shape"),
-    ("MaxPoolGradGrad", "explicit_paddings"), ("NonMaxSuppression", "T"), ("VarIsInitializedOp", "T"),
-    ("VariableShape", "T"), ("DestroyResourceOp", "T"), ("DisableCopyOnRead", "T"),
+    ("_TensorArrayReadV3", "element_shape"), ("MaxPoolGradGrad", "explicit_paddings"), ("NonMaxSuppression", "T"),
+    ("VarIsInitializedOp", "T"), ("VariableShape", "T"), ("DestroyResourceOp", "T"), ("DisableCopyOnRead", "T"),
 }  # fmt: skip
 # A node that uses a variable is stateful in TF, even if it only reads.
 _STATEFUL = {"PartitionedCall": "StatefulPartitionedCall", "StatelessIf": "If", "StatelessWhile": "While"}

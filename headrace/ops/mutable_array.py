@@ -7,178 +7,109 @@ where arrays are values and have gradients of their own.  They are written to a 
 
 from __future__ import annotations
 
-import numpy as np
+import threading
+from typing import Any
+
 import torch
 
-from headrace.core.dtypes import ANY
 from headrace.core.registry import op
-from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.resources.state.mutable_array import MutableArray
+from headrace.ops.shared.array_ops import ArrayHandle, array_ops, check_size
 
-_TRAITS = {"stateful": True, "opaque": True}
 _FLOW = torch.tensor(0.0)
 
-make = op(
-    '_TensorArrayV3(size: host int32; dtype: type, element_shape: shape = None, dynamic_size: bool = False, '
-    'clear_after_read: bool = True, identical_element_shapes: bool = False, tensor_array_name: string = "") '
-    "-> (handle: resource, flow: float32)",
-    dtype=ANY, **_TRAITS,
-)  # fmt: skip
-make.shape(lambda *arguments: [(2,), ()])
+
+class MutableArray(ArrayHandle):
+    """Lives as long as the step that made it.  Thread-safe; never waits.
+
+    An array that holds the gradients of another one has its size and the shapes of its elements; what is written to one place
+    adds up, and what was not written is zero.
+    """
+
+    def __init__(
+        self, name: str, size: int, dtype: Any, device: Any, dynamic: bool, clears: bool, of: MutableArray | None = None
+    ) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.dynamic_size = dynamic
+        self._device = device
+        self._clears = clears  # an element is dropped when it was read
+        self._of = of  # the array whose gradients these are
+        self._elements: list[Any] = [None] * size
+        self._shapes: list[tuple[int, ...] | None] = [None] * size
+        self._gradients: dict[str, MutableArray] = {}
+        self._lock = threading.RLock()
+
+    def size(self, flow):
+        return len(self._elements)
+
+    def gradient(self, source):
+        """The array of the gradients of this one that ``source`` asks for, the same one each time."""
+        with self._lock:
+            self.dynamic_size = False
+            if source not in self._gradients:
+                name, size = f"{self.name}@{source}", len(self._elements)
+                self._gradients[source] = MutableArray(name, size, self.dtype, self._device, False, False, self)
+            return self._gradients[source]
+
+    def write(self, flow, index, value):
+        with self._lock:
+            size = len(self._elements)
+            before = self._elements[index] if 0 <= index < size else None
+            adds = before is not None and self._of is not None
+            self.check_write(index, size, index < size and self._shapes[index] is not None and not adds)
+            self._elements += [None] * (index + 1 - size)
+            self._shapes += [None] * (index + 1 - size)
+            self._elements[index] = before + value if adds else value
+            self._shapes[index] = tuple(value.shape)
+        return _FLOW
+
+    def read(self, flow, index):
+        with self._lock:
+            if not 0 <= index < len(self._elements):
+                self.refuse_read(index, len(self._elements))
+            value, shape = self._elements[index], self._shape(index)
+            if value is None and self._shapes[index] is not None:
+                raise ValueError(
+                    f"TensorArray {self.name}: Could not read index {index} twice because it was cleared after a previous read "
+                    "(perhaps try setting clear_after_read = false?)"
+                )
+            if self._clears:
+                self._elements[index] = None
+        if shape is None:
+            raise ValueError(
+                f"TensorArray {self.name}: Could not read from TensorArray index {index}.  It was never written, and the shape "
+                "of its elements is not known"
+            )
+        return torch.zeros(shape, dtype=self.dtype, device=self._device) if value is None else value
+
+    def _shape(self, index):
+        """The shape of an element, also of one that was read; None if it is not known."""
+        known = self._shapes[index] if index < len(self._shapes) else None
+        return known if known is not None or self._of is None else self._of._shape(index)
+
+    def close(self):
+        with self._lock:
+            self._elements.clear()
+            self._shapes.clear()
 
 
-@make.kernel
-def _(size, dtype, shape, dynamic_size, clear_after_read, identical_element_shapes, name, *, node):
-    if size < 0:
-        raise ValueError(f"Size should be >= 0.  TensorArray {name or node.name} got {size}")
-    return MutableArray(name or node.name, size, dynamic_size, clear_after_read), _FLOW
+_OPS = array_ops("_", "float32", "keeps", stateful=True, opaque=True)
+
+
+@_OPS.make.kernel
+def _(size, dtype, shape, dynamic_size, clear_after_read, identical_element_shapes, name, *, node, device):
+    check_size(size, name or node.name)
+    return MutableArray(name or node.name, size, dtype, device, dynamic_size, clear_after_read), _FLOW
 
 
 gradient = op(
     "_TensorArrayGradV3(handle: resource, flow_in: float32; source: string) -> (grad_handle: resource, flow_out: float32)",
-    **_TRAITS,
-)
+    stateful=True, opaque=True,
+)  # fmt: skip
 gradient.shape(lambda handle, flow_in, source: [(2,), ()])
 gradient.kernel(lambda handle, flow_in, source: (handle.gradient(source), _FLOW))
-
-write = op(
-    "_TensorArrayWriteV3(handle: resource, index: host int32, value: T, flow_in: float32) -> (flow_out: float32)",
-    T=ANY, keeps=True, **_TRAITS,
-)  # fmt: skip
-write.shape(lambda handle, index, value, flow_in: ())
-
-
-@write.kernel
-def _(handle, index, value, flow_in):
-    handle.write(index, _tensor(value))
-    return _FLOW
-
-
-def _tensor(value):
-    """A counter of a loop may be a number."""
-    return torch.tensor(value) if isinstance(value, (bool, int)) else value
-
-
-read = op(
-    "_TensorArrayReadV3(handle: resource, index: host int32, flow_in: float32; dtype: type) -> (value: dtype)",
-    dtype=ANY, view=True, **_TRAITS,
-)  # fmt: skip
-read.shape(lambda handle, index, flow_in, dtype: None)
-
-
-@read.kernel
-def _(handle, index, flow_in, dtype, *, device):
-    return _read(handle, index, dtype, device)
-
-
-def _read(handle, index, dtype, device):
-    value = handle.read(index)
-    if value is not None:
-        return value
-    shape = handle.shape_of(index)
-    if shape is None:
-        raise ValueError(
-            f"TensorArray {handle.name}: Could not read from TensorArray index {index}.  It was never written, and the shape of "
-            "its elements is not known"
-        )
-    return torch.zeros(shape, dtype=dtype, device=device)
-
-
-gather = op(
-    "_TensorArrayGatherV3(handle: resource, indices: host int32, flow_in: float32; dtype: type, element_shape: shape = None) "
-    "-> (value: dtype)",
-    dtype=ANY, **_TRAITS,
-)  # fmt: skip
-
-
-@gather.shape
-def _(handle, indices, flow_in, dtype, element_shape):
-    count = None if indices is None else len(indices)
-    return TensorShape([count]).concatenate(element_shape if element_shape is not None else TensorShape(None))
-
-
-@gather.kernel
-def _(handle, indices, flow_in, dtype, element_shape, *, device):
-    items = [_read(handle, i, dtype, device) for i in indices]
-    if not items:
-        if element_shape is None or None in element_shape:
-            raise NotImplementedError(
-                f"TensorArray has size zero, but element shape {element_shape} is not fully defined ({handle.name})."
-            )
-        return torch.zeros((0, *element_shape), dtype=dtype, device=device)
-    return torch.stack(items) if isinstance(items[0], torch.Tensor) else np.stack(items)
-
-
-scatter = op(
-    "_TensorArrayScatterV3(handle: resource, indices: host int32, value: T, flow_in: float32) -> (flow_out: float32)",
-    T=ANY, keeps=True, **_TRAITS,
-)  # fmt: skip
-scatter.shape(lambda handle, indices, value, flow_in: ())
-
-
-@scatter.kernel
-def _(handle, indices, value, flow_in):
-    if len(indices) != value.shape[0]:
-        raise ValueError(
-            f"TensorArray {handle.name}: Expected len(indices) == values.shape[0], but saw: {len(indices)} vs. {value.shape[0]}"
-        )
-    for i, index in enumerate(indices):
-        handle.write(index, value[i, ...])
-    return _FLOW
-
-
-concat = op(
-    "_TensorArrayConcatV3(handle: resource, flow_in: float32; dtype: type, element_shape_except0: shape = None) "
-    "-> (value: dtype, lengths: int64)",
-    dtype=ANY, **_TRAITS,
-)  # fmt: skip
-
-
-@concat.shape
-def _(handle, flow_in, dtype, element_shape_except0):
-    rest = element_shape_except0 if element_shape_except0 is not None else TensorShape(None)
-    return [TensorShape([None]).concatenate(rest), [None]]
-
-
-@concat.kernel
-def _(handle, flow_in, dtype, element_shape_except0, *, device):
-    items = [_read(handle, i, dtype, device) for i in range(handle.size)]
-    if not items:
-        raise NotImplementedError(f"TensorArray has size zero, so there is nothing to join ({handle.name})")
-    joined = torch.cat(items) if isinstance(items[0], torch.Tensor) else np.concatenate(items)
-    return joined, torch.tensor([v.shape[0] for v in items], dtype=torch.int64)
-
-
-split = op(
-    "_TensorArraySplitV3(handle: resource, value: T, lengths: host int64, flow_in: float32) -> (flow_out: float32)",
-    T=ANY, keeps=True, **_TRAITS,
-)  # fmt: skip
-split.shape(lambda handle, value, lengths, flow_in: ())
-
-
-@split.kernel
-def _(handle, value, lengths, flow_in):
-    if sum(lengths) != value.shape[0]:
-        raise ValueError(
-            f"TensorArray {handle.name}: Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
-            f"{sum(lengths)} and value's shape is: {list(value.shape)}"
-        )
-    start = 0
-    for index, length in enumerate(lengths):
-        handle.write(index, value[start : start + length])
-        start += length
-    return _FLOW
-
-
-size = op("_TensorArraySizeV3(handle: resource, flow_in: float32) -> (size: int32)", host_output=True, **_TRAITS)
-size.shape(lambda handle, flow_in: ())
-size.kernel(lambda handle, flow_in: torch.tensor(handle.size, dtype=torch.int32))
-size.not_differentiable()
-
-close = op("_TensorArrayCloseV3(handle: resource) -> ()", **_TRAITS)
-close.kernel(lambda handle: handle.close())
-close.not_differentiable()
+gradient.not_differentiable()
 
 
 # ---- gradients: TensorFlow's.  What is written to the array of gradients adds up; flows say when all of it was written
@@ -191,14 +122,14 @@ def _gradients(handle, flow, grad):
     return raw_ops._TensorArrayGradV3(handle, flow, source="/".join(parts[: found + 1]))
 
 
-@read.gradient
+@_OPS.read.gradient
 def _(node, grad):
     handle, index, flow = node.inputs
     array = _gradients(handle, flow, grad)
     return [None, None, raw_ops._TensorArrayWriteV3(array.grad_handle, index, grad, array.flow_out)]
 
 
-@write.gradient
+@_OPS.write.gradient
 def _(node, grad):
     handle, index, value, _ = node.inputs
     array = _gradients(handle, grad, grad)
@@ -207,14 +138,14 @@ def _(node, grad):
     return [None, None, item, grad]
 
 
-@gather.gradient
+@_OPS.gather.gradient
 def _(node, grad):
     handle, indices, flow = node.inputs
     array = _gradients(handle, flow, grad)
     return [None, None, raw_ops._TensorArrayScatterV3(array.grad_handle, indices, grad, array.flow_out)]
 
 
-@scatter.gradient
+@_OPS.scatter.gradient
 def _(node, grad):
     handle, indices, value, _ = node.inputs
     array = _gradients(handle, grad, grad)
@@ -223,21 +154,17 @@ def _(node, grad):
     return [None, None, rows, grad]
 
 
-@concat.gradient
+@_OPS.concat.gradient
 def _(node, grad, lengths_grad):
     handle, flow = node.inputs
     array = _gradients(handle, flow, grad)
     return [None, raw_ops._TensorArraySplitV3(array.grad_handle, grad, node.outputs[1], array.flow_out)]
 
 
-@split.gradient
+@_OPS.split.gradient
 def _(node, grad):
     handle, value, _, _ = node.inputs
     array = _gradients(handle, grad, grad)
     joined = raw_ops._TensorArrayConcatV3(array.grad_handle, array.flow_out, dtype=value.dtype.base_dtype).value
     joined.set_shape(value.shape)
     return [None, joined, None, grad]
-
-
-make.not_differentiable()
-gradient.not_differentiable()
