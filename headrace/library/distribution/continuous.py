@@ -13,6 +13,7 @@ from headrace.library.distribution.distribution import (
     NOT_REPARAMETERIZED,
     Distribution,
     RegisterKL,
+    ReparameterizationType,
     floats,
 )
 from headrace.library.numeric import random
@@ -25,8 +26,16 @@ _HALF_LOG_TWO_PI = 0.5 * pymath.log(2.0 * pymath.pi)
 class TwoParameters(Distribution):
     """A distribution of two tensors that broadcast."""
 
-    _first: Tensor
-    _second: Tensor
+    def __init__(
+        self, parameters: dict[str, Any], reparameterization_type: ReparameterizationType, validate_args: bool,
+        allow_nan_stats: bool, name: str,
+    ) -> None:  # fmt: skip
+        with name_scope(name, values=list(parameters.values())) as scope:
+            self._first, self._second = floats(*parameters.items())
+        super().__init__(
+            self._first.dtype, reparameterization_type, validate_args, allow_nan_stats, parameters,
+            [self._first, self._second], scope.removesuffix("/"),
+        )  # fmt: skip
 
     def _batch_shape(self) -> TensorShape:
         return broadcast_shape(self._first.shape, self._second.shape)
@@ -39,24 +48,8 @@ class TwoParameters(Distribution):
         return raw_ops.Mul(value, raw_ops.OnesLike(like), name="mul")
 
 
-class Normal(TwoParameters):
-    """The normal distribution of mean ``loc`` and standard deviation ``scale``.
-
-    >>> normal = tf.distributions.Normal(loc=0.0, scale=1.0)
-    >>> float(tf.Session().run(normal.cdf(0.0)))
-    0.5
-    """
-
-    def __init__(
-        self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Normal"
-    ) -> None:
-        parameters = {"loc": loc, "scale": scale}
-        with name_scope(name, values=[loc, scale]) as scope:
-            self._first, self._second = floats(("loc", loc), ("scale", scale))
-        super().__init__(
-            self._first.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, parameters,
-            [self._first, self._second], scope.removesuffix("/"),
-        )  # fmt: skip
+class LocationAndScale(TwoParameters):
+    """A symmetric distribution around ``loc``."""
 
     @property
     def loc(self) -> Tensor:
@@ -68,6 +61,26 @@ class Normal(TwoParameters):
 
     def _z(self, x: Any) -> Any:
         return (x - self.loc) / self.scale
+
+    def _mean(self) -> Any:
+        return self._spread(self.loc, self.scale)
+
+    def _mode(self) -> Any:
+        return self._mean()
+
+
+class Normal(LocationAndScale):
+    """The normal distribution of mean ``loc`` and standard deviation ``scale``.
+
+    >>> normal = tf.distributions.Normal(loc=0.0, scale=1.0)
+    >>> float(tf.Session().run(normal.cdf(0.0)))
+    0.5
+    """
+
+    def __init__(
+        self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Normal"
+    ) -> None:
+        super().__init__({"loc": loc, "scale": scale}, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, name)
 
     def _sample_shaped(self, shape: Tensor, seed: int | None) -> Tensor:
         return self.loc + self.scale * random.random_normal(shape, dtype=self.dtype, seed=seed)
@@ -90,12 +103,6 @@ class Normal(TwoParameters):
     def _entropy(self) -> Any:
         return self._spread(0.5 + _HALF_LOG_TWO_PI + raw_ops.Log(self.scale), self.loc)
 
-    def _mean(self) -> Any:
-        return self._spread(self.loc, self.scale)
-
-    def _mode(self) -> Any:
-        return self._mean()
-
     def _stddev(self) -> Any:
         return self._spread(self.scale, self.loc)
 
@@ -107,12 +114,7 @@ class Uniform(TwoParameters):
         self, low: Any = 0.0, high: Any = 1.0, validate_args: bool = False, allow_nan_stats: bool = True,
         name: str = "Uniform",
     ) -> None:  # fmt: skip
-        with name_scope(name, values=[low, high]) as scope:
-            self._first, self._second = floats(("low", low), ("high", high))
-        super().__init__(
-            self._first.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, {"low": low, "high": high},
-            [self._first, self._second], scope.removesuffix("/"),
-        )  # fmt: skip
+        super().__init__({"low": low, "high": high}, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, name)
 
     @property
     def low(self) -> Tensor:
@@ -152,29 +154,13 @@ class Uniform(TwoParameters):
         return raw_ops.Square(self._width()) / 12.0
 
 
-class Laplace(TwoParameters):
+class Laplace(LocationAndScale):
     """The double exponential distribution around ``loc``."""
 
     def __init__(
         self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Laplace"
     ) -> None:
-        with name_scope(name, values=[loc, scale]) as scope:
-            self._first, self._second = floats(("loc", loc), ("scale", scale))
-        super().__init__(
-            self._first.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, {"loc": loc, "scale": scale},
-            [self._first, self._second], scope.removesuffix("/"),
-        )  # fmt: skip
-
-    @property
-    def loc(self) -> Tensor:
-        return self._first
-
-    @property
-    def scale(self) -> Tensor:
-        return self._second
-
-    def _z(self, x: Any) -> Any:
-        return (x - self.loc) / self.scale
+        super().__init__({"loc": loc, "scale": scale}, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, name)
 
     def _sample_shaped(self, shape: Tensor, seed: int | None) -> Tensor:
         smallest = 1.0 - 2.0**-24  # the open interval (-1, 1): its ends have no finite image
@@ -191,12 +177,6 @@ class Laplace(TwoParameters):
     def _entropy(self) -> Any:
         return self._spread(pymath.log(2.0) + 1.0 + raw_ops.Log(self.scale), self.loc)
 
-    def _mean(self) -> Any:
-        return self._spread(self.loc, self.scale)
-
-    def _mode(self) -> Any:
-        return self._mean()
-
     def _stddev(self) -> Any:
         return self._spread(pymath.sqrt(2.0) * self.scale, self.loc)
 
@@ -208,12 +188,8 @@ class Gamma(TwoParameters):
         self, concentration: Any, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True,
         name: str = "Gamma",
     ) -> None:  # fmt: skip
-        with name_scope(name, values=[concentration, rate]) as scope:
-            self._first, self._second = floats(("concentration", concentration), ("rate", rate))
-        super().__init__(
-            self._first.dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats,
-            {"concentration": concentration, "rate": rate}, [self._first, self._second], scope.removesuffix("/"),
-        )  # fmt: skip
+        parameters = {"concentration": concentration, "rate": rate}
+        super().__init__(parameters, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, name)
 
     @property
     def concentration(self) -> Tensor:
@@ -281,13 +257,8 @@ class Beta(TwoParameters):
         self, concentration1: Any = None, concentration0: Any = None, validate_args: bool = False,
         allow_nan_stats: bool = True, name: str = "Beta",
     ) -> None:  # fmt: skip
-        with name_scope(name, values=[concentration1, concentration0]) as scope:
-            self._first, self._second = floats(("concentration1", concentration1), ("concentration0", concentration0))
-        super().__init__(
-            self._first.dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats,
-            {"concentration1": concentration1, "concentration0": concentration0}, [self._first, self._second],
-            scope.removesuffix("/"),
-        )  # fmt: skip
+        parameters = {"concentration1": concentration1, "concentration0": concentration0}
+        super().__init__(parameters, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, name)
 
     @property
     def concentration1(self) -> Tensor:
