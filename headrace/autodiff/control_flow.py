@@ -157,8 +157,7 @@ class GradientBody(FuncGraph):
     def push(self, rest: Tensor, key: StashKey = WHOLE) -> Tensor:
         """In the forward body: the stash with the values of this body on top."""
         with self.forward.as_default(), self.forward.plain_scopes():
-            pushed: Tensor = raw_ops._PushStash(rest, [value_of(t) for t in self.stashes[key].values])
-            return pushed
+            return raw_ops._PushStash(rest, [value_of(t) for t in self.stashes[key].values])
 
 
 def _empty(key: StashKey) -> Tensor:
@@ -204,8 +203,7 @@ def _device(tensor: Tensor, body: FuncGraph) -> str:
 
 
 def _dense(grad: Any) -> Tensor:
-    tensor: Tensor = convert_to_tensor(grad)
-    return tensor
+    return convert_to_tensor(grad)
 
 
 # ---- conditionals
@@ -326,8 +324,7 @@ def _no_gradient(result: Tensor) -> Tensor:
 
 
 def _sum(x: Tensor, y: Tensor) -> Tensor:
-    total: Tensor = raw_ops._AddVariants(x, y) if x.dtype.base_dtype.name == "variant" else raw_ops.AddV2(x, y)
-    return total
+    return raw_ops._AddVariants(x, y) if x.dtype.base_dtype.name == "variant" else raw_ops.AddV2(x, y)
 
 
 def _stash_loop(op: Operation, backward: GradientBody, key: StashKey) -> Tensor:

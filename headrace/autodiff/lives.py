@@ -79,5 +79,4 @@ living: ContextVar[Lives | None] = ContextVar("living", default=None)  # of the 
 
 def _tensor(port: Any) -> Tensor:
     cell, index = port
-    tensor: Tensor = cell.origin._outputs[index]
-    return tensor
+    return cell.origin._outputs[index]

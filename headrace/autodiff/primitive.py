@@ -17,8 +17,7 @@ from headrace.graph.operation import Operation, Tensor
 
 
 def _dense(grad: Any) -> Tensor:
-    tensor: Tensor = convert_to_tensor(grad)
-    return tensor
+    return convert_to_tensor(grad)
 
 
 def switch_gradient(op: Operation, grads: Sequence[Any], needed: Sequence[bool]) -> list[Any]:

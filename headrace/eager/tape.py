@@ -240,8 +240,7 @@ def _one_at_a_time(target: Any) -> Iterator[Any]:
 
 def _unit_vectors(size: int, dtype: Any) -> list[Any]:
     eye = raw_ops.OneHot(raw_ops.Range(0, size, 1), size, convert_to_tensor(1, dtype), convert_to_tensor(0, dtype))
-    rows: list[Any] = raw_ops.Unpack(eye, num=size, axis=0)
-    return rows
+    return raw_ops.Unpack(eye, num=size, axis=0)
 
 
 # ---- nested structures of sources: lists, tuples, dictionaries

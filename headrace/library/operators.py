@@ -93,8 +93,7 @@ _NUMBERS = frozenset(d.as_datatype_enum for d in dtypes.NUMERIC)
 
 def _add(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     op = raw_ops.Add if x.dtype.base_dtype.name == "string" else raw_ops.AddV2
-    result: Tensor = op(x, y, name=name)
-    return result
+    return op(x, y, name=name)
 
 
 def _by_type(logical: Binary, bitwise: str) -> Binary:

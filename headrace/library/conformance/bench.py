@@ -62,8 +62,7 @@ class Bench:
     def results(self, session: Session, fetches: list[Tensor], feed: Any = None) -> list[Any]:
         """What the fetches are: arrays, or empty arrays of their shapes where the device has no values."""
         if self.has_values:
-            found: list[Any] = session.run(fetches, feed)
-            return found
+            return session.run(fetches, feed)
         with session.graph.as_default(), device(self.name):
             shapes = [raw_ops.Shape(t) for t in fetches]
         session.run([t.op for t in fetches], feed)

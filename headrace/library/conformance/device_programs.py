@@ -37,8 +37,7 @@ def _check(check: Check) -> Check:
 
 
 def _placeholder(name: str = "x", shape: Any = (None, 3), dtype: Any = F) -> Tensor:
-    tensor: Tensor = raw_ops.Placeholder(dtype=dtype, shape=shape, name=name)
-    return tensor
+    return raw_ops.Placeholder(dtype=dtype, shape=shape, name=name)
 
 
 def _expect(error: type[Exception], run: Callable[[], Any], *words: str) -> None:
@@ -398,8 +397,7 @@ def _gradients_of_loops(bench: Bench) -> None:
 def _conditionals(bench: Bench) -> None:
     def build() -> Tensor:
         x, choice = _placeholder(), _placeholder("choice", (), dtypes.bool)
-        result: Tensor = cond(choice, lambda: raw_ops.Tanh(x), lambda: raw_ops.MatMul(x, x, transpose_b=True))
-        return result
+        return cond(choice, lambda: raw_ops.Tanh(x), lambda: raw_ops.MatMul(x, x, transpose_b=True))
 
     for choice in (True, False):
         bench.agrees(build, {"x": ROWS, "choice": np.bool_(choice)})
@@ -430,8 +428,7 @@ def _a_loop_over_the_device_and_the_cpu(bench: Bench) -> None:
                 h = raw_ops.Tanh(h) + 0.5
             return i + 1, h * x
 
-        result: Tensor = while_loop(lambda i, h: i < 3, body, (0, x))[1]
-        return result
+        return while_loop(lambda i, h: i < 3, body, (0, x))[1]
 
     bench.agrees(build, {"x": ROWS})
 

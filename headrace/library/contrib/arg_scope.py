@@ -35,8 +35,7 @@ _stack = _Stack()
 
 def arg_scope_func_key(op: Any) -> str:
     """What stands for a function in a scope."""
-    key: str = getattr(op, "_key_op", str(op))
-    return key
+    return getattr(op, "_key_op", str(op))
 
 
 def current_arg_scope() -> Scope:

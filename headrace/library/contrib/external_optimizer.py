@@ -144,8 +144,7 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
             loss_grad_func, initial_val.astype(np.float64), jac=True, method=method, callback=step_callback, **options
         )
         self.result = result
-        minimum: np.ndarray = result.x.astype(dtype)
-        return minimum
+        return result.x.astype(dtype)
 
 
 def _scipy_optimize() -> Any:

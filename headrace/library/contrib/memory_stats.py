@@ -8,17 +8,14 @@ from headrace.graph.operation import Tensor
 
 def BytesInUse() -> Tensor:  # noqa: N802 - TensorFlow's name
     """How many bytes tensors take on the op's device; on the CPU, where nobody counts them, those of variables."""
-    result: Tensor = raw_ops.BytesInUse()
-    return result
+    return raw_ops.BytesInUse()
 
 
 def MaxBytesInUse() -> Tensor:  # noqa: N802 - TensorFlow's name
     """The most bytes that tensors took on the op's device since the process began.  Only accelerators count."""
-    result: Tensor = raw_ops.MaxBytesInUse()
-    return result
+    return raw_ops.MaxBytesInUse()
 
 
 def BytesLimit() -> Tensor:  # noqa: N802 - TensorFlow's name
     """How many bytes tensors may take on the op's device."""
-    result: Tensor = raw_ops.BytesLimit()
-    return result
+    return raw_ops.BytesLimit()

@@ -17,8 +17,7 @@ def _aliases() -> dict[Any, list[str]]:
     stores = context.get_default_graph().get_collection_ref(_ALIASES_KEY)
     if not stores:
         stores.append({})
-    aliases: dict[Any, list[str]] = stores[0]
-    return aliases
+    return stores[0]
 
 
 def append_tensor_alias(tensor: Any, alias: str) -> Any:

@@ -126,8 +126,7 @@ def get_unique_variable(var_op_name: str) -> Any:
 def get_variable_full_name(var: Any) -> str:
     """The name used in checkpoints: for a shard, that of the whole variable."""
     info = getattr(var, "_save_slice_info", None)
-    name: str = info.full_name if info else var.op.name
-    return name
+    return info.full_name if info else var.op.name
 
 
 def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> list[Any]:

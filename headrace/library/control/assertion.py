@@ -29,8 +29,7 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
     """Stops the step with InvalidArgumentError, showing ``data``, unless ``condition`` holds."""
     with name_scope(name, "Assert", [condition, *data]):
         data = [d if isinstance(d, str) else convert_to_tensor(d) for d in data]
-        operation: Operation = raw_ops.Assert(condition, data, summarize)
-        return operation
+        return raw_ops.Assert(condition, data, summarize)
 
 
 # ---- numbers
@@ -38,8 +37,7 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
     """Passes ``tensor`` on; stops the step if it holds NaN or an infinity."""
-    passed: Tensor = raw_ops.CheckNumerics(tensor, message, name=name)
-    return passed
+    return raw_ops.CheckNumerics(tensor, message, name=name)
 
 
 def verify_tensor_all_finite(
@@ -50,8 +48,7 @@ def verify_tensor_all_finite(
     text = _renamed("message", message, "msg", msg)
     with name_scope(name, "VerifyFinite", [value]):
         value = convert_to_tensor(value, name="x")
-        checked: Tensor = with_dependencies([check_numerics(value, text)], value)
-        return checked
+        return with_dependencies([check_numerics(value, text)], value)
 
 
 def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
@@ -102,8 +99,7 @@ def _all(condition: Tensor) -> Tensor:
         axes: Any = convert_to_tensor(np.arange(rank, dtype=np.int32), name="Const")
     else:
         axes = raw_ops.Range(0, raw_ops.Rank(condition), 1, name="range")
-    verdict: Tensor = raw_ops.All(condition, axes)
-    return verdict
+    return raw_ops.All(condition, axes)
 
 
 def assert_equal(
@@ -172,8 +168,7 @@ def assert_near(
 
 
 def _absolute(x: Tensor) -> Tensor:
-    size: Tensor = raw_ops.ComplexAbs(x, Tout=x.dtype.real_dtype) if x.dtype.is_complex else raw_ops.Abs(x)
-    return size
+    return raw_ops.ComplexAbs(x, Tout=x.dtype.real_dtype) if x.dtype.is_complex else raw_ops.Abs(x)
 
 
 # ---- comparisons with zero
@@ -254,8 +249,7 @@ def _steps(x: Any, op_type: str) -> Tensor:
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """``x`` with its static shape refined by ``shape``; a value of another shape stops the step."""
-    checked: Tensor = raw_ops.EnsureShape(x, shape if isinstance(shape, TensorShape) else TensorShape(shape), name=name)
-    return checked
+    return raw_ops.EnsureShape(x, shape if isinstance(shape, TensorShape) else TensorShape(shape), name=name)
 
 
 def _static_ok() -> Operation:

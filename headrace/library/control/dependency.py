@@ -20,14 +20,12 @@ def identity(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1
     >>> x
     <tf.Tensor 'x:0' shape=(2,) dtype=float32>
     """
-    passed: Tensor = raw_ops.Identity(input, name=name)
-    return passed
+    return raw_ops.Identity(input, name=name)
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:  # noqa: A002 - TF1's name
     """Passes the tensors on; none is available before all are."""
-    passed: list[Tensor] = raw_ops.IdentityN(list(input), name=name)
-    return passed
+    return raw_ops.IdentityN(list(input), name=name)
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
@@ -37,14 +35,12 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 
     >>> tf.Session().run(tf.gradients(x * tf.stop_gradient(x), x))
     [np.float32(2.0)]
     """
-    passed: Tensor = raw_ops.StopGradient(input, name=name)
-    return passed
+    return raw_ops.StopGradient(input, name=name)
 
 
 def no_op(name: str | None = None) -> Operation:
     """Does nothing: something to hang control dependencies on."""
-    operation: Operation = raw_ops.NoOp(name=name)
-    return operation
+    return raw_ops.NoOp(name=name)
 
 
 def group(*inputs: Any, **kwargs: Any) -> Operation:

@@ -60,8 +60,7 @@ def Print(
 
     ``x = tf.Print(x, [tf.shape(x), x], "x: ")``
     """
-    passed: Tensor = raw_ops.Print(input_, list(data), message, first_n, summarize, name=name)
-    return passed
+    return raw_ops.Print(input_, list(data), message, first_n, summarize, name=name)
 
 
 _STREAMS: dict[Any, str] = {
@@ -91,8 +90,7 @@ def print_(*inputs: Any, **kwargs: Any) -> Operation:
     else:
         tensors, template, placeholder = _template(inputs, sep)
         text = string_format(template, tensors, placeholder, summarize, f"{name}_format" if name else None)
-    operation: Operation = raw_ops.PrintV2(text, output_stream=stream, end=end, name=name)
-    return operation
+    return raw_ops.PrintV2(text, output_stream=stream, end=end, name=name)
 
 
 def _stream_name(stream: Any) -> str:
@@ -154,8 +152,7 @@ def string_format(
     """Text with the tensors' values in place of the placeholders: ``tf.strings.format("step {}", [step])``."""
     values = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     values = [convert_to_tensor(v) for v in values]
-    text: Tensor = raw_ops.StringFormat(values, template, placeholder, summarize, name=name)
-    return text
+    return raw_ops.StringFormat(values, template, placeholder, summarize, name=name)
 
 
 # ---- the clock, and numbers as text
@@ -163,8 +160,7 @@ def string_format(
 
 def timestamp(name: str | None = None) -> Tensor:
     """Seconds since the epoch, as float64."""
-    now: Tensor = raw_ops.Timestamp(name=name)
-    return now
+    return raw_ops.Timestamp(name=name)
 
 
 def as_string(
@@ -172,17 +168,14 @@ def as_string(
     fill: str = "", name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Each element as text: ``tf.as_string(3.14159, precision=2)`` is "3.14"."""
-    text: Tensor = raw_ops.AsString(input, precision, scientific, shortest, width, fill, name=name)
-    return text
+    return raw_ops.AsString(input, precision, scientific, shortest, width, fill, name=name)
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """Strings in web-safe base64."""
-    text: Tensor = raw_ops.EncodeBase64(input, pad, name=name)
-    return text
+    return raw_ops.EncodeBase64(input, pad, name=name)
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """Strings back from web-safe base64, padded or not."""
-    text: Tensor = raw_ops.DecodeBase64(input, name=name)
-    return text
+    return raw_ops.DecodeBase64(input, name=name)

@@ -167,11 +167,10 @@ class TensorArray:
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """The element at ``index``; zeros if it was not written and the shape is known."""
-        value: Tensor = raw_ops.TensorArrayReadV3(
+        return raw_ops.TensorArrayReadV3(
             self._handle, index, self._flow, dtype=self._dtype, element_shape=self.element_shape,
             name=name or "TensorArrayReadV3",
         )  # fmt: skip
-        return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with ``value`` at ``index``, which must not have been written before."""
@@ -187,11 +186,10 @@ class TensorArray:
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements at ``indices`` as one tensor."""
-        value: Tensor = raw_ops.TensorArrayGatherV3(
+        return raw_ops.TensorArrayGatherV3(
             self._handle, convert_to_tensor(indices, dtypes.int32), self._flow, dtype=self._dtype,
             element_shape=self.element_shape, name=name or "TensorArrayGatherV3",
         )  # fmt: skip
-        return value
 
     def concat(self, name: str | None = None) -> Tensor:
         """All elements joined along their first dimension."""
@@ -238,13 +236,11 @@ class TensorArray:
         """The number of elements."""
         if self._elements.size is not None:
             return constant(self._elements.size, dtypes.int32, name=name or "Const")
-        count: Tensor = raw_ops.TensorArraySizeV3(self._handle, self._flow, name=name or "TensorArraySizeV3")
-        return count
+        return raw_ops.TensorArraySizeV3(self._handle, self._flow, name=name or "TensorArraySizeV3")
 
     def close(self, name: str | None = None) -> Operation:
         """TF1 compatibility: an array is freed when nothing uses it any more."""
-        closed: Operation = raw_ops.TensorArrayCloseV3(self._handle, name=name or "TensorArrayCloseV3")
-        return closed
+        return raw_ops.TensorArrayCloseV3(self._handle, name=name or "TensorArrayCloseV3")
 
 
 def _is_of_elements(flow: Tensor) -> bool:

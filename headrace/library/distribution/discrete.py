@@ -56,16 +56,14 @@ class Bernoulli(Distribution):
         return self._probs
 
     def _batch_shape(self) -> TensorShape:
-        shape: TensorShape = self._logits.shape
-        return shape
+        return self._logits.shape
 
     def _batch_shape_tensor(self) -> Tensor:
         return array.shape(self._logits)
 
     def _sample_shaped(self, shape: Tensor, seed: int | None) -> Tensor:
         uniform = random.random_uniform(shape, dtype=self._probs.dtype, seed=seed)
-        drawn: Tensor = math.cast(raw_ops.Less(uniform, self._probs), self.dtype)
-        return drawn
+        return math.cast(raw_ops.Less(uniform, self._probs), self.dtype)
 
     def _log_prob(self, event: Any) -> Any:
         event = math.cast(event, self._logits.dtype)
@@ -124,8 +122,7 @@ class Categorical(Distribution):
 
     def _batch_shape_tensor(self) -> Tensor:
         sizes: Any = array.shape(self._logits)
-        vector: Tensor = sizes[:-1]
-        return vector
+        return sizes[:-1]
 
     def _sample_shaped(self, shape: Tensor, seed: int | None) -> Tensor:
         flat = array.reshape(self._logits, [-1, self._event_size])

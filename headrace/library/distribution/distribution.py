@@ -119,8 +119,7 @@ class Distribution:
                 if self.batch_shape.is_fully_defined()
                 else self._batch_shape_tensor()
             )
-            drawn = self._sample_shaped(array.concat([vector, batch], 0), seed)
-            return drawn
+            return self._sample_shaped(array.concat([vector, batch], 0), seed)
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
         return self._of_value("log_prob", value, name, lambda x: raw_ops.Log(self._prob(x)))
@@ -200,8 +199,7 @@ class Distribution:
     def _moment(self, what: str, name: str, otherwise: Callable[[], Any] | None = None) -> Tensor:
         with self._scope(name):
             if self._has(what) or otherwise is None:
-                moment: Tensor = self._own(what)()
-                return moment
+                return self._own(what)()
             try:
                 return otherwise()  # type: ignore[no-any-return]
             except NotImplementedError:
@@ -211,8 +209,7 @@ class Distribution:
         with self._scope(name, [value]):
             value = convert_to_tensor(value, name="value", preferred_dtype=self._dtype)
             if self._has(what) or otherwise is None:
-                result: Tensor = self._own(what)(value)
-                return result
+                return self._own(what)(value)
             try:
                 return otherwise(value)  # type: ignore[no-any-return]
             except NotImplementedError:
@@ -269,8 +266,7 @@ def kl_divergence(
             rule = _divergences.get((class_a, class_b))
             if rule is not None:
                 with name_scope("KullbackLeibler"):
-                    divergence: Tensor = rule(distribution_a, distribution_b, name=name)
-                    return divergence
+                    return rule(distribution_a, distribution_b, name=name)
     raise NotImplementedError(
         "No KL(distribution_a || distribution_b) registered for distribution_a type "
         f"{type(distribution_a).__name__} and distribution_b type {type(distribution_b).__name__}"

@@ -141,8 +141,7 @@ class VocabularyListCategoricalColumn(_WordsColumn):
                 words, self.num_oov_buckets, self.default_value,
                 dtype=dtypes.int64 if self.dtype.is_integer else self.dtype, name=f"{self.key}_lookup",
             )  # fmt: skip
-        ids: SparseTensor = table.lookup(sparse)
-        return ids
+        return table.lookup(sparse)
 
 
 @says_where
@@ -201,8 +200,7 @@ class VocabularyFileCategoricalColumn(_WordsColumn):
                 self.vocabulary_file, self.num_oov_buckets, self.vocabulary_size, self.default_value,
                 key_dtype=dtypes.int64 if self.dtype.is_integer else self.dtype, name=f"{self.key}_lookup",
             )  # fmt: skip
-        ids: SparseTensor = table.lookup(words)
-        return ids
+        return table.lookup(words)
 
 
 @says_where

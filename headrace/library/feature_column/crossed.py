@@ -181,8 +181,7 @@ class IndicatorColumn(DenseColumn):
         return sparse_tensor_to_dense(SparseTensor(valid.indices, valid.values, merged.dense_shape))
 
     def get_dense_tensor(self, features: Features, weight_collections: Any, trainable: bool) -> Tensor:
-        dense: Tensor = features.get(self)
-        return dense
+        return features.get(self)
 
 
 @says_where

@@ -62,8 +62,7 @@ class NumericColumn(DenseColumn):
         return cast(feature, dtypes.float32)
 
     def get_dense_tensor(self, features: Features, weight_collections: Any, trainable: bool) -> Tensor:
-        dense: Tensor = features.get(self)
-        return dense
+        return features.get(self)
 
 
 @says_where

@@ -266,8 +266,7 @@ class Function:
     # ---- traces
 
     def _store(self, graph: Graph) -> dict[Any, Trace]:
-        store: dict[Any, Trace] = self._traces if graph.executing_eagerly else graph._traces.setdefault(self, {})
-        return store
+        return self._traces if graph.executing_eagerly else graph._traces.setdefault(self, {})
 
     def _find(self, graph: Graph, arguments: _Arguments) -> Trace:
         traced = self._lookup(graph, arguments)

@@ -41,28 +41,23 @@ class ReaderBase:
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
         """How many records the reader has given since it was made or reset."""
-        produced: Tensor = raw_ops.ReaderNumRecordsProducedV2(self._reader_ref, name=name)
-        return produced
+        return raw_ops.ReaderNumRecordsProducedV2(self._reader_ref, name=name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
         """How many files the reader has used up."""
-        completed: Tensor = raw_ops.ReaderNumWorkUnitsCompletedV2(self._reader_ref, name=name)
-        return completed
+        return raw_ops.ReaderNumWorkUnitsCompletedV2(self._reader_ref, name=name)
 
     def serialize_state(self, name: str | None = None) -> Tensor:
         """The state as a string; UnimplementedError when it runs for readers that cannot be saved."""
-        state: Tensor = raw_ops.ReaderSerializeStateV2(self._reader_ref, name=name)
-        return state
+        return raw_ops.ReaderSerializeStateV2(self._reader_ref, name=name)
 
     def restore_state(self, state: Any, name: str | None = None) -> Operation:
         """Continues from a state that `serialize_state` gave."""
-        operation: Operation = raw_ops.ReaderRestoreStateV2(self._reader_ref, state, name=name)
-        return operation
+        return raw_ops.ReaderRestoreStateV2(self._reader_ref, state, name=name)
 
     def reset(self, name: str | None = None) -> Operation:
         """Forgets the current file and all counts."""
-        operation: Operation = raw_ops.ReaderResetV2(self._reader_ref, name=name)
-        return operation
+        return raw_ops.ReaderResetV2(self._reader_ref, name=name)
 
 
 def _handle(queue: Any) -> Tensor:

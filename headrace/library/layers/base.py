@@ -357,8 +357,7 @@ class Layer:
         """The variables' values in the default session."""
         if self._graph.executing_eagerly:
             return [v.numpy() for v in self.weights]
-        values: list[np.ndarray] = default_session(None, self._graph, "get_weights").run(self.weights)
-        return values
+        return default_session(None, self._graph, "get_weights").run(self.weights)
 
     def set_weights(self, weights: list[Any]) -> None:
         """Sets the variables, in the order of ``weights``, in the default session."""

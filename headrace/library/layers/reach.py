@@ -15,8 +15,7 @@ def reachable_from(sources: Sequence[Any], targets: Sequence[Any]) -> set[Any]:
 
 
 def _operation(item: Any) -> Operation:
-    operation: Operation = item if isinstance(item, Operation) else item.op
-    return operation
+    return item if isinstance(item, Operation) else item.op
 
 
 def _ancestors(op: Operation) -> set[Operation]:

@@ -49,7 +49,6 @@ def matmul(
             raise ValueError("Only one of transpose_b and adjoint_b can be True.")
         x = convert_to_tensor(a, name="a")
         y = convert_to_tensor(b, name="b", preferred_dtype=x.dtype.base_dtype)
-        result: Tensor
         if {x.dtype.base_dtype, y.dtype.base_dtype} == {float32, bfloat16}:
             return sparse_matmul(
                 x, y, transpose_a or adjoint_a, transpose_b or adjoint_b, a_is_sparse, b_is_sparse, scope
@@ -59,14 +58,12 @@ def matmul(
                 x, adjoint_a = conj(x), True
             if transpose_b:
                 y, adjoint_b = conj(y), True
-            result = raw_ops.BatchMatMulV2(x, y, adj_x=adjoint_a, adj_y=adjoint_b, name=scope)
-            return result
+            return raw_ops.BatchMatMulV2(x, y, adj_x=adjoint_a, adj_y=adjoint_b, name=scope)
         if adjoint_a:
             x, transpose_a = conj(x), True
         if adjoint_b:
             y, transpose_b = conj(y), True
-        result = raw_ops.MatMul(x, y, transpose_a=transpose_a, transpose_b=transpose_b, name=scope)
-        return result
+        return raw_ops.MatMul(x, y, transpose_a=transpose_a, transpose_b=transpose_b, name=scope)
 
 
 def sparse_matmul(
@@ -79,7 +76,7 @@ def sparse_matmul(
     name: str | None = None,
 ) -> Tensor:
     """The product of matrices of float32 or bfloat16 said to hold many zeros."""
-    result: Tensor = raw_ops.SparseMatMul(
+    return raw_ops.SparseMatMul(
         a,
         b,
         transpose_a=transpose_a,
@@ -88,7 +85,6 @@ def sparse_matmul(
         b_is_sparse=b_is_sparse,
         name=name,
     )
-    return result
 
 
 def _may_be_batch(x: Tensor) -> bool:
@@ -110,8 +106,7 @@ def matvec(
     with name_scope(name, "MatVec", [a, b]):
         column = raw_ops.ExpandDims(b, -1)
         product = matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a)
-        result: Tensor = raw_ops.Squeeze(product, [-1])
-        return result
+        return raw_ops.Squeeze(product, [-1])
 
 
 # ---- sums over chosen axes of two tensors
@@ -125,8 +120,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         raise TypeError(f"einsum() got an unexpected keyword argument {next(iter(kwargs))!r}")
     operands = list(inputs[0]) if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)) else list(inputs)
     with name_scope(name, "einsum", operands):
-        result: Tensor = raw_ops.Einsum(operands, equation=equation)
-        return result
+        return raw_ops.Einsum(operands, equation=equation)
 
 
 # ---- norms
@@ -197,8 +191,7 @@ def _spectral(x: Tensor, axis: list[int]) -> Tensor:
     values, _, _ = raw_ops.Svd(raw_ops.Transpose(x, np.array(order, np.int32)), compute_uv=False)
     largest = reduce_max(values, -1, True)
     back = raw_ops.ExpandDims(largest, -1)
-    result: Tensor = raw_ops.Transpose(back, np.argsort(order).astype(np.int32))
-    return result
+    return raw_ops.Transpose(back, np.argsort(order).astype(np.int32))
 
 
 class Normalized(NamedTuple):
@@ -221,14 +214,12 @@ def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the diagonal of each innermost matrix."""
     with name_scope(name, "Trace", [x]) as scope:
         tensor = convert_to_tensor(x, name="x")
-        result: Tensor = reduce_sum(raw_ops.MatrixDiagPart(tensor), [-1], name=scope)
-        return result
+        return reduce_sum(raw_ops.MatrixDiagPart(tensor), [-1], name=scope)
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """The cross product of vectors of three elements."""
-    result: Tensor = raw_ops.Cross(a, b, name=name)
-    return result
+    return raw_ops.Cross(a, b, name=name)
 
 
 # ---- decompositions and solvers
@@ -247,25 +238,21 @@ def _transposed(x: Tensor) -> Tensor:
         n = raw_ops.Rank(x)
         front = raw_ops.Range(0, raw_ops.Sub(n, 2), 1)
         back = raw_ops.Pack([raw_ops.Sub(n, 1), raw_ops.Sub(n, 2)])
-        turned: Tensor = raw_ops.Transpose(x, raw_ops.ConcatV2([front, back], 0))
-        return turned
+        return raw_ops.Transpose(x, raw_ops.ConcatV2([front, back], 0))
     order = [*range(rank - 2), rank - 1, rank - 2]
-    result: Tensor = raw_ops.Transpose(x, np.array(order, np.int32), name="transpose")
-    return result
+    return raw_ops.Transpose(x, np.array(order, np.int32), name="transpose")
 
 
 @learned
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of each innermost square matrix, or the inverse of its adjoint."""
-    result: Tensor = raw_ops.MatrixInverse(input, adjoint=adjoint, name=name)
-    return result
+    return raw_ops.MatrixInverse(input, adjoint=adjoint, name=name)
 
 
 @learned
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     """The determinant of each innermost square matrix."""
-    result: Tensor = raw_ops.MatrixDeterminant(input, name=name)
-    return result
+    return raw_ops.MatrixDeterminant(input, name=name)
 
 
 def slogdet(input: Any, name: str | None = None) -> Any:
@@ -276,16 +263,14 @@ def slogdet(input: Any, name: str | None = None) -> Any:
 @learned
 def cholesky(input: Any, name: str | None = None) -> Tensor:
     """The lower triangular factor of each positive definite matrix."""
-    result: Tensor = raw_ops.Cholesky(input, name=name)
-    return result
+    return raw_ops.Cholesky(input, name=name)
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """Solves ``A x = rhs`` given the Cholesky factor of A."""
     with name_scope(name, "cholesky_solve", [chol, rhs]):
         y = raw_ops.MatrixTriangularSolve(chol, rhs, adjoint=False, lower=True)
-        result: Tensor = raw_ops.MatrixTriangularSolve(chol, y, adjoint=True, lower=True)
-        return result
+        return raw_ops.MatrixTriangularSolve(chol, y, adjoint=True, lower=True)
 
 
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
@@ -295,23 +280,20 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         logs = raw_ops.Log(raw_ops.MatrixDiagPart(factor))
         if factor.dtype.base_dtype.is_complex:
             logs = raw_ops.Real(logs, Tout=factor.dtype.base_dtype.real_dtype)
-        result: Tensor = 2.0 * reduce_sum(logs, [-1])
-        return result
+        return 2.0 * reduce_sum(logs, [-1])
 
 
 @learned
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Solves ``matrix x = rhs`` for square matrices."""
-    result: Tensor = raw_ops.MatrixSolve(matrix, rhs, adjoint=adjoint, name=name)
-    return result
+    return raw_ops.MatrixSolve(matrix, rhs, adjoint=adjoint, name=name)
 
 
 def matrix_triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
     """Solves ``matrix x = rhs`` using one triangle of the matrix."""
-    result: Tensor = raw_ops.MatrixTriangularSolve(matrix, rhs, lower=lower, adjoint=adjoint, name=name)
-    return result
+    return raw_ops.MatrixTriangularSolve(matrix, rhs, lower=lower, adjoint=adjoint, name=name)
 
 
 def matrix_solve_ls(
@@ -358,20 +340,17 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
 
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """Eigenvalues, rising, of self-adjoint matrices."""
-    values: Tensor = raw_ops.SelfAdjointEigV2(tensor, compute_v=False, name=name)[0]
-    return values
+    return raw_ops.SelfAdjointEigV2(tensor, compute_v=False, name=name)[0]
 
 
 def expm(input: Any, name: str | None = None) -> Tensor:
     """The matrix exponential."""
-    result: Tensor = raw_ops.MatrixExponential(input, name=name)
-    return result
+    return raw_ops.MatrixExponential(input, name=name)
 
 
 def matrix_square_root(input: Any, name: str | None = None) -> Tensor:
     """The matrix whose square is the input."""
-    result: Tensor = raw_ops.MatrixSquareRoot(input, name=name)
-    return result
+    return raw_ops.MatrixSquareRoot(input, name=name)
 
 
 def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> Any:
@@ -406,5 +385,4 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
             eps = np.finfo(x.dtype.as_numpy_dtype).eps
             tol = raw_ops.Mul(reduce_max(s, -1, True), float(eps * max(rows or 1, columns or 1)))
         above = raw_ops.Cast(raw_ops.Greater(s, tol), DstT=dtypes.int32)
-        result: Tensor = reduce_sum(above, -1)
-        return result
+        return reduce_sum(above, -1)

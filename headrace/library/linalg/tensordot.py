@@ -35,8 +35,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         if dims is not None and None not in dims:
             if product.shape.tuple == tuple(dims):
                 return product
-            reshaped: Tensor = raw_ops.Reshape(product, np.array(dims, np.int32), name=scope)
-            return reshaped
+            return raw_ops.Reshape(product, np.array(dims, np.int32), name=scope)
         shape = raw_ops.ConcatV2([_as_tensor(free_left), _as_tensor(free_right)], 0)
         result: Tensor = raw_ops.Reshape(product, shape, name=scope)
         if dims is not None:

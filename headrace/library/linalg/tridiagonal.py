@@ -82,5 +82,4 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
     """A matrix of three diagonals times ``rhs``, [..., size, columns]."""
     with name_scope(name, "tridiagonal_matmul", [diagonals, rhs]):
         above, main, below = (array.expand_dims(d, -2) for d in _three(diagonals, diagonals_format))
-        product: Tensor = raw_ops.TridiagonalMatMul(above, main, below, convert_to_tensor(rhs, main.dtype.base_dtype))
-        return product
+        return raw_ops.TridiagonalMatMul(above, main, below, convert_to_tensor(rhs, main.dtype.base_dtype))

@@ -117,8 +117,7 @@ def compute_weighted_loss(
 
 
 def _float32(tensor: Tensor) -> Tensor:
-    converted: Tensor = math.cast(tensor, dtypes.float32)
-    return converted
+    return math.cast(tensor, dtypes.float32)
 
 
 def _checks(weights: Tensor, values: Tensor) -> list[Any]:

@@ -89,10 +89,7 @@ def squeezed_if_longer(tensor: Tensor, excess: Tensor) -> Tensor:
     dims = tensor.shape.tuple
     if dims is not None and (not dims or dims[-1] not in (1, None)):
         return tensor
-    result: Tensor = cond(
-        raw_ops.Equal(excess, 1), lambda: array.squeeze(tensor, [-1]), lambda: raw_ops.Identity(tensor)
-    )
-    return result
+    return cond(raw_ops.Equal(excess, 1), lambda: array.squeeze(tensor, [-1]), lambda: raw_ops.Identity(tensor))
 
 
 def remove_squeezable_dimensions(

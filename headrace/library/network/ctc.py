@@ -33,11 +33,10 @@ def ctc_loss(
     logits = convert_to_tensor(logits, name="logits")
     if not time_major:
         logits = array.transpose(logits, [1, 0, 2])
-    loss: Tensor = raw_ops.CTCLoss(
+    return raw_ops.CTCLoss(
         logits, labels.indices, labels.values, sequence_length, preprocess_collapse_repeated, ctc_merge_repeated,
         ignore_longer_outputs_than_inputs,
     ).loss  # fmt: skip
-    return loss
 
 
 def ctc_loss_v2(
@@ -106,8 +105,7 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
     if not isinstance(truth, (SparseTensor, SparseTensorValue)):
         raise TypeError("Truth must be a SparseTensor.")
     hypothesis, truth = SparseTensor.from_value(hypothesis), SparseTensor.from_value(truth)
-    distances: Tensor = raw_ops.EditDistance(
+    return raw_ops.EditDistance(
         hypothesis.indices, hypothesis.values, hypothesis.dense_shape, truth.indices, truth.values, truth.dense_shape,
         normalize, name=name,
     )  # fmt: skip
-    return distances

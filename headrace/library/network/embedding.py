@@ -52,8 +52,7 @@ def _shards(params: Any) -> list[Any]:
 
 def _gather(params: Any, ids: Any, name: str | None = None) -> Tensor:
     if getattr(params, "_is_resource", False):
-        rows: Tensor = params.sparse_read(ids, name=name)
-        return rows
+        return params.sparse_read(ids, name=name)
     return raw_ops.GatherV2(params, ids, 0, name=name)
 
 

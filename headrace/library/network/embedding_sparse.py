@@ -49,8 +49,7 @@ def embedding_lookup_sparse(
         if embeddings.dtype in (dtypes.float16, dtypes.bfloat16):
             embeddings = cast(embeddings, dtypes.float32)
         if weights_sparse is None:
-            combined: Tensor = _PLAIN[combiner](embeddings, places, rows, name=scope)
-            return combined
+            return _PLAIN[combiner](embeddings, places, rows, name=scope)
         weights = weights_sparse.values
         if weights.dtype != embeddings.dtype:
             weights = cast(weights, embeddings.dtype)

@@ -19,8 +19,7 @@ def dilation2d(
     """The largest sum of image and filter, [height, width, channels], over each window."""
     filter = either("filters", filters, "filter", filter)
     rates = either("dilations", dilations, "rates", rates)
-    dilated: Tensor = raw_ops.Dilation2D(input, filter, strides, rates, padding, name=name)
-    return dilated
+    return raw_ops.Dilation2D(input, filter, strides, rates, padding, name=name)
 
 
 def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:

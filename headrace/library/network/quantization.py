@@ -12,8 +12,7 @@ def fake_quant_with_min_max_args(
     inputs: Any, min: float = -6, max: float = 6, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
 ) -> Tensor:
     """Floats rounded as ``num_bits`` integers over a fixed range would be; gradients pass inside the range."""
-    quantized: Tensor = raw_ops.FakeQuantWithMinMaxArgs(inputs, min, max, num_bits, narrow_range, name=name)
-    return quantized
+    return raw_ops.FakeQuantWithMinMaxArgs(inputs, min, max, num_bits, narrow_range, name=name)
 
 
 def fake_quant_with_min_max_args_gradient(
@@ -21,18 +20,14 @@ def fake_quant_with_min_max_args_gradient(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The gradient of ``fake_quant_with_min_max_args``."""
-    gradient: Tensor = raw_ops.FakeQuantWithMinMaxArgsGradient(
-        gradients, inputs, min, max, num_bits, narrow_range, name=name
-    )
-    return gradient
+    return raw_ops.FakeQuantWithMinMaxArgsGradient(gradients, inputs, min, max, num_bits, narrow_range, name=name)
 
 
 def fake_quant_with_min_max_vars(
     inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
 ) -> Tensor:
     """Floats rounded as ``num_bits`` integers over a learned range would be; the range gets gradients too."""
-    quantized: Tensor = raw_ops.FakeQuantWithMinMaxVars(inputs, min, max, num_bits, narrow_range, name=name)
-    return quantized
+    return raw_ops.FakeQuantWithMinMaxVars(inputs, min, max, num_bits, narrow_range, name=name)
 
 
 def fake_quant_with_min_max_vars_gradient(
@@ -47,8 +42,7 @@ def fake_quant_with_min_max_vars_per_channel(
     inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
 ) -> Tensor:
     """``fake_quant_with_min_max_vars`` with a range for each channel (the last dimension)."""
-    quantized: Tensor = raw_ops.FakeQuantWithMinMaxVarsPerChannel(inputs, min, max, num_bits, narrow_range, name=name)
-    return quantized
+    return raw_ops.FakeQuantWithMinMaxVarsPerChannel(inputs, min, max, num_bits, narrow_range, name=name)
 
 
 def fake_quant_with_min_max_vars_per_channel_gradient(
@@ -73,8 +67,7 @@ def dequantize(
     input: Any, min_range: Any, max_range: Any, mode: str = "MIN_COMBINED", name: str | None = None
 ) -> Tensor:
     """Quantized integers as the floats they stand for."""
-    values: Tensor = raw_ops.Dequantize(input, min_range, max_range, mode, name=name)
-    return values
+    return raw_ops.Dequantize(input, min_range, max_range, mode, name=name)
 
 
 def quantize_and_dequantize(
@@ -82,7 +75,6 @@ def quantize_and_dequantize(
     round_mode: str = "HALF_TO_EVEN", name: str | None = None, narrow_range: bool = False,
 ) -> Tensor:  # fmt: skip
     """Floats rounded as a round trip through integers would round them; gradients pass straight through."""
-    quantized: Tensor = raw_ops.QuantizeAndDequantizeV2(
+    return raw_ops.QuantizeAndDequantizeV2(
         input, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range, name=name
     )
-    return quantized

@@ -55,8 +55,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
         size = cast(raw_ops.Size(x), x.dtype.base_dtype)
         inverse = raw_ops.Rsqrt(reduce_sum(x * x)) * size
         smallest = raw_ops.Minimum(inverse, constant(1.0, x.dtype.base_dtype) / clip_norm)
-        result: Tensor = raw_ops.Identity(x * clip_norm * smallest, name=scope)
-        return result
+        return raw_ops.Identity(x * clip_norm * smallest, name=scope)
 
 
 @learned
@@ -68,8 +67,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
         halves = [raw_ops.L2Loss(_values(t)) for t in tensors]
         total = reduce_sum(raw_ops.Pack(halves, name="stack"))
         two = constant(2.0, halves[0].dtype.base_dtype)
-        result: Tensor = raw_ops.Sqrt(raw_ops.Mul(total, two, name="mul"), name="global_norm")
-        return result
+        return raw_ops.Sqrt(raw_ops.Mul(total, two, name="mul"), name="global_norm")
 
 
 def clip_by_global_norm(

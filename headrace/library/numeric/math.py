@@ -124,50 +124,42 @@ logical_or = _binary("logical_or", "LogicalOr", "Whether at least one is True.")
 @learned
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
     """The angle of the point (x, y)."""
-    result: Tensor = raw_ops.Atan2(y, x, name=name)
-    return result
+    return raw_ops.Atan2(y, x, name=name)
 
 
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
     """The next representable number after ``x1`` toward ``x2``."""
-    result: Tensor = raw_ops.NextAfter(x1, x2, name=name)
-    return result
+    return raw_ops.NextAfter(x1, x2, name=name)
 
 
 def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The lower regularized incomplete gamma function P(a, x)."""
-    result: Tensor = raw_ops.Igamma(a, x, name=name)
-    return result
+    return raw_ops.Igamma(a, x, name=name)
 
 
 def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The upper regularized incomplete gamma function Q(a, x)."""
-    result: Tensor = raw_ops.Igammac(a, x, name=name)
-    return result
+    return raw_ops.Igammac(a, x, name=name)
 
 
 def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
     """The Hurwitz zeta function."""
-    result: Tensor = raw_ops.Zeta(x, q, name=name)
-    return result
+    return raw_ops.Zeta(x, q, name=name)
 
 
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The ``a``-th derivative of ``digamma``."""
-    result: Tensor = raw_ops.Polygamma(a, x, name=name)
-    return result
+    return raw_ops.Polygamma(a, x, name=name)
 
 
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     """The regularized incomplete beta function."""
-    result: Tensor = raw_ops.Betainc(a, b, x, name=name)
-    return result
+    return raw_ops.Betainc(a, b, x, name=name)
 
 
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None = None) -> Tensor:
     """``|x - y| < tolerance``."""
-    result: Tensor = raw_ops.ApproximateEqual(x, y, tolerance=tolerance, name=name)
-    return result
+    return raw_ops.ApproximateEqual(x, y, tolerance=tolerance, name=name)
 
 
 # ---- division
@@ -203,8 +195,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
             if base not in _TRUE_QUOTIENT:
                 raise TypeError(f"Invalid dtype {base!r} in __truediv__; numbers are accepted")
             first, second = cast(first, _TRUE_QUOTIENT[base]), cast(second, _TRUE_QUOTIENT[base])
-        result: Tensor = raw_ops.RealDiv(first, second, name=scope)
-        return result
+        return raw_ops.RealDiv(first, second, name=scope)
 
 
 @learned
@@ -214,8 +205,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         first, second = _same_type(x, y)
         base = first.dtype.base_dtype
         quotient = raw_ops.RealDiv if base.is_floating or base.is_complex else raw_ops.FloorDiv
-        result: Tensor = quotient(first, second, name=scope)
-        return result
+        return quotient(first, second, name=scope)
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
@@ -231,8 +221,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x // y``: the quotient rounded down, for floats too."""
     with name_scope(name, "floordiv", [x, y]) as scope:
-        result: Tensor = raw_ops.FloorDiv(x, y, name=scope)
-        return result
+        return raw_ops.FloorDiv(x, y, name=scope)
 
 
 @learned
@@ -241,8 +230,7 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "div_no_nan", [x, y]) as scope:
         first = convert_to_tensor(x, name="x")
         second = convert_to_tensor(y, name="y", dtype=first.dtype.base_dtype)
-        result: Tensor = raw_ops.DivNoNan(first, second, name=scope)
-        return result
+        return raw_ops.DivNoNan(first, second, name=scope)
 
 
 @learned
@@ -251,8 +239,7 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "multiply_no_nan", [x, y]) as scope:
         first = convert_to_tensor(x, name="x")
         second = convert_to_tensor(y, name="y", dtype=first.dtype.base_dtype)
-        result: Tensor = raw_ops.MulNoNan(first, second, name=scope)
-        return result
+        return raw_ops.MulNoNan(first, second, name=scope)
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
@@ -260,8 +247,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "reciprocal_no_nan", [x]) as scope:
         tensor = convert_to_tensor(x, name="x")
         one = convert_to_tensor(1, dtype=tensor.dtype.base_dtype, name="one")
-        result: Tensor = raw_ops.DivNoNan(one, tensor, name=scope)
-        return result
+        return raw_ops.DivNoNan(one, tensor, name=scope)
 
 
 # ---- sums
@@ -288,10 +274,8 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
         raise ValueError(f"{message}, got none")
     values = [convert_to_tensor(v) for v in converted]
     if len(values) == 1:
-        only: Tensor = raw_ops.Identity(values[0], name=name) if name else values[0]
-        return only
-    result: Tensor = raw_ops.AddN(values, name=name)
-    return result
+        return raw_ops.Identity(values[0], name=name) if name else values[0]
+    return raw_ops.AddN(values, name=name)
 
 
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: DType | None = None, name: str | None = None) -> Tensor:
@@ -308,10 +292,8 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: DType | None = No
     if tensor_dtype is not None and tensor_dtype != tensors[0].dtype.base_dtype:
         raise TypeError(f"tensor_dtype is {tensor_dtype!r}, but input is of type {tensors[0].dtype.base_dtype!r}")
     if len(tensors) == 1:
-        only: Tensor = raw_ops.Identity(tensors[0], name=name) if name else tensors[0]
-        return only
-    result: Tensor = raw_ops.AccumulateNV2(tensors, shape=whole, name=name)
-    return result
+        return raw_ops.Identity(tensors[0], name=name) if name else tensors[0]
+    return raw_ops.AccumulateNV2(tensors, shape=whole, name=name)
 
 
 def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
@@ -321,8 +303,7 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "polyval", [x, *coeffs]):
         point = convert_to_tensor(x, name="x")
         if not coeffs:
-            zeros: Tensor = raw_ops.ZerosLike(point)
-            return zeros
+            return raw_ops.ZerosLike(point)
         total = convert_to_tensor(coeffs[0], name="coeff_0")
         for i, coefficient in enumerate(coeffs[1:], 1):
             total = convert_to_tensor(coefficient, name=f"coeff_{i}") + total * point  # type: ignore[operator]
@@ -335,10 +316,7 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
 @learned
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
     """Whether exactly one is True."""
-    result: Tensor = raw_ops.LogicalAnd(
-        raw_ops.LogicalOr(x, y), raw_ops.LogicalNot(raw_ops.LogicalAnd(x, y)), name=name
-    )
-    return result
+    return raw_ops.LogicalAnd(raw_ops.LogicalOr(x, y), raw_ops.LogicalNot(raw_ops.LogicalAnd(x, y)), name=name)
 
 
 # ---- types
@@ -414,8 +392,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
             tensor = raw_ops.Maximum(tensor, to_tensor(_bound(target.min, source), source, "min"))
         if source.max > target.max:
             tensor = raw_ops.Minimum(tensor, to_tensor(_bound(target.max, source), source, "max"))
-        result: Tensor = cast(tensor, target, name=scope)
-        return result
+        return cast(tensor, target, name=scope)
 
 
 def _bound(value: Any, dtype: DType) -> Any:
@@ -455,8 +432,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:  # noqa: A
                 f"real and imag have incorrect types: {element_types[0].name} {element_types[1].name}; both must be float32 or "
                 "float64"
             )
-        result: Tensor = raw_ops.Complex(first, second, Tout=whole, name=scope)
-        return result
+        return raw_ops.Complex(first, second, Tout=whole, name=scope)
 
 
 @learned
@@ -474,10 +450,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "Imag", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
         base = tensor.dtype.base_dtype
-        result: Tensor = (
-            raw_ops.Imag(tensor, Tout=base.real_dtype, name=scope) if base.is_complex else raw_ops.ZerosLike(tensor)
-        )
-        return result
+        return raw_ops.Imag(tensor, Tout=base.real_dtype, name=scope) if base.is_complex else raw_ops.ZerosLike(tensor)
 
 
 @learned
@@ -487,8 +460,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     base = tensor.dtype.base_dtype
     if base.is_complex:
         with name_scope(name, "Conj", [tensor]) as scope:
-            result: Tensor = raw_ops.Conj(tensor, name=scope)
-            return result
+            return raw_ops.Conj(tensor, name=scope)
     if base.is_floating or base.is_integer:
         return tensor
     raise TypeError(f"Expected numeric tensor, got dtype {base!r}")
@@ -516,24 +488,21 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """``log(sigmoid(x))``, without overflow."""
     with name_scope(name, "LogSigmoid", [x]) as scope:
         tensor = convert_to_tensor(x, name="x")
-        result: Tensor = raw_ops.Neg(raw_ops.Softplus(raw_ops.Neg(tensor)), name=scope)
-        return result
+        return raw_ops.Neg(raw_ops.Softplus(raw_ops.Neg(tensor)), name=scope)
 
 
 def bessel_i0(x: Any, name: str | None = None) -> Tensor:
     """The modified Bessel function of order 0."""
     with name_scope(name, "bessel_i0", [x]):
         tensor = convert_to_tensor(x, name="x")
-        result: Tensor = raw_ops.Mul(raw_ops.Exp(raw_ops.Abs(tensor)), raw_ops.BesselI0e(tensor))
-        return result
+        return raw_ops.Mul(raw_ops.Exp(raw_ops.Abs(tensor)), raw_ops.BesselI0e(tensor))
 
 
 def bessel_i1(x: Any, name: str | None = None) -> Tensor:
     """The modified Bessel function of order 1."""
     with name_scope(name, "bessel_i1", [x]):
         tensor = convert_to_tensor(x, name="x")
-        result: Tensor = raw_ops.Mul(raw_ops.Exp(raw_ops.Abs(tensor)), raw_ops.BesselI1e(tensor))
-        return result
+        return raw_ops.Mul(raw_ops.Exp(raw_ops.Abs(tensor)), raw_ops.BesselI1e(tensor))
 
 
 def lbeta(x: Any, name: str | None = None) -> Tensor:
@@ -542,5 +511,4 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
         tensor = convert_to_tensor(x, name="x")
         of_each = raw_ops.Sum(raw_ops.Lgamma(tensor), [-1])
         of_sum = raw_ops.Lgamma(raw_ops.Sum(tensor, [-1]))
-        result: Tensor = raw_ops.Sub(of_each, of_sum, name="sub")
-        return result
+        return raw_ops.Sub(of_each, of_sum, name="sub")

@@ -108,8 +108,7 @@ def parameterized_truncated_normal(
             convert_to_tensor(value, element_type, name=label)
             for label, value in (("means", means), ("stddevs", stddevs), ("minvals", minvals), ("maxvals", maxvals))
         ]
-        drawn: Tensor = raw_ops.ParameterizedTruncatedNormal(sizes, *parameters, **_seeds(seed))
-        return drawn
+        return raw_ops.ParameterizedTruncatedNormal(sizes, *parameters, **_seeds(seed))
 
 
 def random_uniform(
@@ -131,8 +130,7 @@ def random_uniform(
         low = convert_to_tensor(minval, element_type, name="min")
         high = convert_to_tensor(maxval, element_type, name="max")
         if element_type.is_integer:
-            drawn: Tensor = raw_ops.RandomUniformInt(sizes, low, high, **_seeds(seed), name=scope)
-            return drawn
+            return raw_ops.RandomUniformInt(sizes, low, high, **_seeds(seed), name=scope)
         return _stretch(raw_ops.RandomUniform(sizes, element_type, **_seeds(seed)), low, high, scope)
 
 
@@ -166,8 +164,7 @@ def random_gamma(
         wide = raw_ops.AddV2(alpha, raw_ops.ZerosLike(beta), name="add")
         smallest = np.finfo(element_type.as_numpy_dtype).tiny
         drawn = raw_ops.RealDiv(raw_ops.RandomGamma(sizes, wide, **_seeds(seed)), beta, name="truediv")
-        result: Tensor = raw_ops.Maximum(smallest, drawn)
-        return result
+        return raw_ops.Maximum(smallest, drawn)
 
 
 def random_poisson(
@@ -183,8 +180,7 @@ def random_poisson_v2(
     """``random_poisson`` with the order of arguments of the other distributions."""
     with name_scope(name, "random_poisson", [lam, shape]):
         sizes = convert_to_tensor(shape, dtypes.int32, name="shape")
-        drawn: Tensor = raw_ops.RandomPoissonV2(sizes, lam, **_seeds(seed), dtype=dtype)
-        return drawn
+        return raw_ops.RandomPoissonV2(sizes, lam, **_seeds(seed), dtype=dtype)
 
 
 def multinomial(
@@ -205,8 +201,7 @@ def categorical(
 
 def _categorical(logits: Any, num_samples: Any, dtype: Any, seed: int | None) -> Tensor:
     logits = convert_to_tensor(logits, name="logits")
-    drawn: Tensor = raw_ops.Multinomial(logits, num_samples, **_seeds(seed), output_dtype=dtype)
-    return drawn
+    return raw_ops.Multinomial(logits, num_samples, **_seeds(seed), output_dtype=dtype)
 
 
 # ---- rearranging
@@ -214,8 +209,7 @@ def _categorical(logits: Any, num_samples: Any, dtype: Any, seed: int | None) ->
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """The rows of ``value`` in random order."""
-    shuffled: Tensor = raw_ops.RandomShuffle(value, **_seeds(seed), name=name)
-    return shuffled
+    return raw_ops.RandomShuffle(value, **_seeds(seed), name=name)
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -234,8 +228,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
             shape = raw_ops.Identity(shape, name="control_dependency")
         limit = raw_ops.AddV2(raw_ops.Sub(shape, size, name="sub"), 1, name="add")
         offset = random_uniform(raw_ops.Shape(shape), dtype=size.dtype, maxval=size.dtype.max, seed=seed)
-        sliced: Tensor = raw_ops.Slice(value, raw_ops.FloorMod(offset, limit, name="mod"), size, name=scope)
-        return sliced
+        return raw_ops.Slice(value, raw_ops.FloorMod(offset, limit, name="mod"), size, name=scope)
 
 
 # ---- functions of a seed
@@ -259,13 +252,11 @@ def stateless_random_uniform(
     with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
         sizes = shape_tensor(shape)
         if element_type.is_integer and minval is None:
-            drawn: Tensor = raw_ops.StatelessRandomUniformFullInt(sizes, seed, element_type, name=scope)
-            return drawn
+            return raw_ops.StatelessRandomUniformFullInt(sizes, seed, element_type, name=scope)
         low = convert_to_tensor(minval, element_type, name="min")
         high = convert_to_tensor(maxval, element_type, name="max")
         if element_type.is_integer:
-            drawn = raw_ops.StatelessRandomUniformInt(sizes, seed, low, high, name=scope)
-            return drawn
+            return raw_ops.StatelessRandomUniformInt(sizes, seed, low, high, name=scope)
         return _stretch(raw_ops.StatelessRandomUniform(sizes, seed, element_type), low, high, scope)
 
 
@@ -312,5 +303,4 @@ def stateless_categorical(
 
 def _stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any) -> Tensor:
     logits = convert_to_tensor(logits, name="logits")
-    drawn: Tensor = raw_ops.StatelessMultinomial(logits, num_samples, seed, dtype)
-    return drawn
+    return raw_ops.StatelessMultinomial(logits, num_samples, seed, dtype)

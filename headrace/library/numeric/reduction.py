@@ -59,8 +59,7 @@ def _reduction(op_type: str, input_tensor: Any, axis: Any, keepdims: bool, name:
         return result
     if isinstance(axis, np.ndarray) and axis.shape == (0,) or isinstance(axis, (list, tuple)) and not axis:
         axis = np.zeros(0, np.int32)
-    reduced: Tensor = op(input_tensor, axis, keep_dims=keepdims, name=name)
-    return reduced
+    return op(input_tensor, axis, keep_dims=keepdims, name=name)
 
 
 reduce_sum = _reduce(
@@ -118,8 +117,7 @@ def reduce_logsumexp(
         result: Tensor = raw_ops.Log(reduce_sum(raw_ops.Exp(raw_ops.Sub(x, shift)), axis, keep))
         if not keep:
             shift = raw_ops.Reshape(shift, raw_ops.Shape(result))
-        result = raw_ops.AddV2(result, shift, name=scope)
-        return result
+        return raw_ops.AddV2(result, shift, name=scope)
 
 
 @learned
@@ -144,16 +142,14 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
             squared = raw_ops.Real(raw_ops.Mul(distance, raw_ops.Conj(distance)), Tout=part)
         else:
             squared = raw_ops.Square(distance)
-        result: Tensor = reduce_mean(squared, axis, keepdims)
-        return result
+        return reduce_mean(squared, axis, keepdims)
 
 
 @learned
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """The standard deviation over the given axes."""
     with name_scope(name or "reduce_std"):
-        result: Tensor = raw_ops.Sqrt(reduce_variance(input_tensor, axis, keepdims))
-        return result
+        return raw_ops.Sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
 @learned
@@ -176,8 +172,7 @@ def count_nonzero(
         nothing = "" if x.dtype.base_dtype == dtypes.string else np.zeros((), x.dtype.as_numpy_dtype)
         zero = constant(nothing, dtype=x.dtype.base_dtype, name="zeros")
         hits = cast(raw_ops.NotEqual(x, zero), dtypes.int64)
-        result: Tensor = cast(reduce_sum(hits, axis, keep), dtypes.as_dtype(dtype))
-        return result
+        return cast(reduce_sum(hits, axis, keep), dtypes.as_dtype(dtype))
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
@@ -188,8 +183,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
         zeros = raw_ops.Sub(size, count_nonzero(x, dtype=dtypes.float32))
         with name_scope("counts_to_fraction"):
             share = raw_ops.RealDiv(zeros, size, name="truediv")
-        result: Tensor = raw_ops.Identity(share, name="fraction")
-        return result
+        return raw_ops.Identity(share, name="fraction")
 
 
 # ---- places
@@ -209,8 +203,7 @@ def argmax(
     array([1, 2])
     """
     axis = either("axis", axis, "dimension", dimension)
-    result: Tensor = raw_ops.ArgMax(input, 0 if axis is None else axis, output_type=output_type, name=name)
-    return result
+    return raw_ops.ArgMax(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 @learned
@@ -223,8 +216,7 @@ def argmin(
 ) -> Tensor:
     """The index of the smallest element along an axis (0 unless given), the first one where several are equal."""
     axis = either("axis", axis, "dimension", dimension)
-    result: Tensor = raw_ops.ArgMin(input, 0 if axis is None else axis, output_type=output_type, name=name)
-    return result
+    return raw_ops.ArgMin(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 @deprecated("tf.argmax")
@@ -259,8 +251,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether each row's target is among its ``k`` largest predictions."""
     with name_scope(name, "in_top_k"):
-        result: Tensor = raw_ops.InTopKV2(predictions, targets, k)
-        return result
+        return raw_ops.InTopKV2(predictions, targets, k)
 
 
 # ---- running
@@ -271,8 +262,7 @@ def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False
     """Running sums along an axis: ``cumsum([a, b, c])`` is ``[a, a + b, a + b + c]``."""
     with name_scope(name, "Cumsum", [x]) as scope:
         x = convert_to_tensor(x, name="x")
-        result: Tensor = raw_ops.Cumsum(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
-        return result
+        return raw_ops.Cumsum(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
 
 
 @learned
@@ -280,8 +270,7 @@ def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = Fals
     """Running products along an axis."""
     with name_scope(name, "Cumprod", [x]) as scope:
         x = convert_to_tensor(x, name="x")
-        result: Tensor = raw_ops.Cumprod(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
-        return result
+        return raw_ops.Cumprod(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
 
 
 def cumulative_logsumexp(
@@ -290,8 +279,7 @@ def cumulative_logsumexp(
     """Running ``log(sum(exp(x)))`` along an axis."""
     with name_scope(name, "CumulativeLogsumexp", [x]) as scope:
         x = convert_to_tensor(x, name="x")
-        result: Tensor = raw_ops.CumulativeLogsumexp(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
-        return result
+        return raw_ops.CumulativeLogsumexp(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
 
 
 # ---- counts
@@ -313,8 +301,7 @@ def bincount(
             weights = constant(np.zeros(0, dtypes.as_dtype(dtype).as_numpy_dtype), dtypes.as_dtype(dtype))
         else:
             weights = convert_to_tensor(weights, name="weights")
-        result: Tensor = raw_ops.Bincount(values, size, weights)
-        return result
+        return raw_ops.Bincount(values, size, weights)
 
 
 def histogram_fixed_width(
@@ -322,8 +309,7 @@ def histogram_fixed_width(
 ) -> Tensor:
     """How many values fall into each of ``nbins`` equal parts of the range; the outer parts take what lies outside."""
     with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
-        result: Tensor = raw_ops.HistogramFixedWidth(values, value_range, nbins, dtype=dtype, name=scope)
-        return result
+        return raw_ops.HistogramFixedWidth(values, value_range, nbins, dtype=dtype, name=scope)
 
 
 def histogram_fixed_width_bins(
@@ -336,8 +322,7 @@ def histogram_fixed_width_bins(
         low, high = bounds[0], bounds[1]
         count = cast(nbins, x.dtype.base_dtype)
         place = raw_ops.Floor(count * ((x - low) / (high - low)))
-        result: Tensor = cast(raw_ops.ClipByValue(place, 0.0, count - 1), dtypes.as_dtype(dtype))
-        return result
+        return cast(raw_ops.ClipByValue(place, 0.0, count - 1), dtypes.as_dtype(dtype))
 
 
 def confusion_matrix(
@@ -363,8 +348,7 @@ def confusion_matrix(
         values = cast(constant(1) if weights is None else weights, element_type)
         if values.shape.ndims == 0:
             values = raw_ops.Fill(raw_ops.Shape(guess), values)
-        result: Tensor = raw_ops.ScatterNd(indices, values, shape)
-        return result
+        return raw_ops.ScatterNd(indices, values, shape)
 
 
 def _vector(value: Any, name: str) -> Tensor:

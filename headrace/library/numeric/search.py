@@ -49,20 +49,17 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     array([[1, 0],
            [3, 2]], dtype=int32)
     """
-    coordinates: Tensor = raw_ops.UnravelIndex(indices, dims, name=name)
-    return coordinates
+    return raw_ops.UnravelIndex(indices, dims, name=name)
 
 
 def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
     """The n-th smallest (or, reversed, largest) element of each row, counted from 0."""
-    elements: Tensor = raw_ops.NthElement(input, n, reverse=reverse, name=name)
-    return elements
+    return raw_ops.NthElement(input, n, reverse=reverse, name=name)
 
 
 def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Tensor:
     """The number of boundaries at or below each element."""
-    buckets: Tensor = raw_ops.Bucketize(input, boundaries=boundaries, name=name)
-    return buckets
+    return raw_ops.Bucketize(input, boundaries=boundaries, name=name)
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:

@@ -50,8 +50,7 @@ def _rows_per_segment(data: Tensor, segment_ids: Tensor, num_segments: Tensor) -
     rank = raw_ops.Sub(raw_ops.Rank(data), raw_ops.Rank(segment_ids))
     tail = raw_ops.Fill(raw_ops.Reshape(rank, [1]), 1)
     count = raw_ops.Reshape(count, raw_ops.ConcatV2([raw_ops.Reshape(num_segments, [1]), tail], 0))
-    result: Tensor = raw_ops.Maximum(count, 1)
-    return result
+    return raw_ops.Maximum(count, 1)
 
 
 def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
@@ -60,8 +59,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
         rows, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         count = _rows_per_segment(rows, ids, convert_to_tensor(num_segments, dtypes.int32))
         total = raw_ops.UnsortedSegmentSum(rows, ids, num_segments)
-        result: Tensor = raw_ops.RealDiv(total, count, name="truediv")
-        return result
+        return raw_ops.RealDiv(total, count, name="truediv")
 
 
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
@@ -70,8 +68,7 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
         rows, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         count = _rows_per_segment(rows, ids, convert_to_tensor(num_segments, dtypes.int32))
         total = raw_ops.UnsortedSegmentSum(rows, ids, num_segments)
-        result: Tensor = raw_ops.RealDiv(total, raw_ops.Sqrt(count), name="truediv")
-        return result
+        return raw_ops.RealDiv(total, raw_ops.Sqrt(count), name="truediv")
 
 
 # ---- chosen rows

@@ -41,17 +41,13 @@ class ConditionalAccumulatorBase:
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
         """How many gradients there are."""
-        count: Tensor = raw_ops.ResourceAccumulatorNumAccumulated(
+        return raw_ops.ResourceAccumulatorNumAccumulated(
             self._accumulator_ref, name=name or f"{self._name}_NumAccumulated"
         )
-        return count
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
         """Makes this the accumulator's step; a warning is logged if it is an earlier one."""
-        op: Operation = raw_ops.ResourceAccumulatorSetGlobalStep(
-            self._accumulator_ref, _as_step(new_global_step), name=name
-        )
-        return op
+        return raw_ops.ResourceAccumulatorSetGlobalStep(self._accumulator_ref, _as_step(new_global_step), name=name)
 
 
 class ConditionalAccumulator(ConditionalAccumulatorBase):
@@ -78,10 +74,9 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         """Adds a gradient; drops it if ``local_step``, in which it was computed, is before the accumulator's step."""
         gradient = convert_to_tensor(grad, self._dtype)
         gradient.shape.assert_is_compatible_with(self._shape)
-        op: Operation = raw_ops.ResourceAccumulatorApplyGradient(
+        return raw_ops.ResourceAccumulatorApplyGradient(
             self._accumulator_ref, _as_step(local_step), gradient, name=name
         )
-        return op
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
         """The mean or sum of all gradients there are; waits until there are ``num_required``.
@@ -129,7 +124,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
 
         They are dropped if ``local_step``, in which they were computed, is before the accumulator's step.
         """
-        op: Operation = raw_ops.SparseAccumulatorApplyGradient(
+        return raw_ops.SparseAccumulatorApplyGradient(
             self._accumulator_ref,
             _as_step(local_step),
             cast(grad_indices, int64),
@@ -138,7 +133,6 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
             has_known_shape=grad_shape is not None,
             name=name,
         )
-        return op
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Any:
         """Indices, values and shape of the mean or sum of all gradients there are; waits for ``num_required`` of them.
@@ -154,17 +148,12 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
         """How many gradients there are."""
-        count: Tensor = raw_ops.AccumulatorNumAccumulated(
-            self._accumulator_ref, name=name or f"{self._name}_NumAccumulated"
-        )
-        return count
+        return raw_ops.AccumulatorNumAccumulated(self._accumulator_ref, name=name or f"{self._name}_NumAccumulated")
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
         """Makes this the accumulator's step; a warning is logged if it is an earlier one."""
-        op: Operation = raw_ops.AccumulatorSetGlobalStep(self._accumulator_ref, _as_step(new_global_step), name=name)
-        return op
+        return raw_ops.AccumulatorSetGlobalStep(self._accumulator_ref, _as_step(new_global_step), name=name)
 
 
 def _as_step(step: Any) -> Tensor:
-    number: Tensor = cast(convert_to_tensor(step), int64)
-    return number
+    return cast(convert_to_tensor(step), int64)

@@ -43,11 +43,10 @@ class Barrier:
 
         InvalidArgumentError if a key has that component; CancelledError for new keys once the barrier is closed.
         """
-        op: Operation = raw_ops.BarrierInsertMany(
+        return raw_ops.BarrierInsertMany(
             self._barrier_ref, keys, values, component_index=component_index,
             name=name or f"{self._name}_BarrierInsertMany",
         )  # fmt: skip
-        return op
 
     def take_many(
         self, num_elements: Any, allow_small_batch: bool = False, timeout: int | None = None, name: str | None = None
@@ -71,20 +70,15 @@ class Barrier:
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """No new keys will come.  Those that are there may still be completed, unless they are cancelled."""
-        op: Operation = raw_ops.BarrierClose(
+        return raw_ops.BarrierClose(
             self._barrier_ref, cancel_pending_enqueues=cancel_pending_enqueues,
             name=name or f"{self._name}_BarrierClose",
         )  # fmt: skip
-        return op
 
     def ready_size(self, name: str | None = None) -> Tensor:
         """How many elements are complete."""
-        size: Tensor = raw_ops.BarrierReadySize(self._barrier_ref, name=name or f"{self._name}_BarrierReadySize")
-        return size
+        return raw_ops.BarrierReadySize(self._barrier_ref, name=name or f"{self._name}_BarrierReadySize")
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
         """How many elements wait for components."""
-        size: Tensor = raw_ops.BarrierIncompleteSize(
-            self._barrier_ref, name=name or f"{self._name}_BarrierIncompleteSize"
-        )
-        return size
+        return raw_ops.BarrierIncompleteSize(self._barrier_ref, name=name or f"{self._name}_BarrierIncompleteSize")

@@ -87,8 +87,7 @@ class QueueBase:
             components = self._components(vals)
             for i, (component, shape) in enumerate(zip(components, self._shapes, strict=True)):
                 self._check_shape(i, component, component.shape, shape)
-            op: Operation = raw_ops.QueueEnqueueV2(self._queue_ref, components, name=scope)
-            return op
+            return raw_ops.QueueEnqueueV2(self._queue_ref, components, name=scope)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
         """Adds elements: the components' first dimension counts them."""
@@ -108,8 +107,7 @@ class QueueBase:
                     )
                 count = count.merge_with(component.shape[:1])
                 self._check_shape(i, component, component.shape[1:], shape)
-            op: Operation = raw_ops.QueueEnqueueManyV2(self._queue_ref, components, name=scope)
-            return op
+            return raw_ops.QueueEnqueueManyV2(self._queue_ref, components, name=scope)
 
     def _check_shape(self, index: int, component: Tensor, received: TensorShape, shape: TensorShape) -> None:
         if not received.is_compatible_with(shape):
@@ -187,19 +185,16 @@ class QueueBase:
 
         Enqueues that wait already go on, unless they are cancelled.
         """
-        op: Operation = raw_ops.QueueCloseV2(
+        return raw_ops.QueueCloseV2(
             self._queue_ref, cancel_pending_enqueues=cancel_pending_enqueues, name=name or f"{self._name}_Close"
         )
-        return op
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        result: Tensor = raw_ops.QueueIsClosedV2(self._queue_ref, name=name or f"{self._name}_Is_Closed")
-        return result
+        return raw_ops.QueueIsClosedV2(self._queue_ref, name=name or f"{self._name}_Is_Closed")
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements there are."""
-        result: Tensor = raw_ops.QueueSizeV2(self._queue_ref, name=name or f"{self._name}_Size")
-        return result
+        return raw_ops.QueueSizeV2(self._queue_ref, name=name or f"{self._name}_Size")
 
 
 def _common(shapes: Sequence[TensorShape]) -> TensorShape:

@@ -25,8 +25,7 @@ def transpose_batch_time(x: Any) -> Any:
         raise ValueError(f"Expected input tensor {x.name} to have rank at least 2, but saw shape: {x.shape}")
     if rank is not None:
         return array.transpose(x, [1, 0, *range(2, rank)])
-    swapped = array.transpose(x, array.concat([[1, 0], creation.range(2, array.rank(x))], 0))
-    return swapped
+    return array.transpose(x, array.concat([[1, 0], creation.range(2, array.rank(x))], 0))
 
 
 def best_effort_input_batch_size(flat_input: list[Any]) -> Any:

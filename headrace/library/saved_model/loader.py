@@ -166,8 +166,7 @@ _FILENAMES = {layout.SAVED_MODEL_FILENAME_PB: _parse_binary, layout.SAVED_MODEL_
 def _main_op_name(meta_graph: Any) -> str | None:
     definition = meta_graph.signature_def
     if layout.INIT_OP_SIGNATURE_KEY in definition:  # where TensorFlow 2 has it
-        name: str = definition[layout.INIT_OP_SIGNATURE_KEY].outputs[layout.INIT_OP_SIGNATURE_KEY].name
-        return name
+        return definition[layout.INIT_OP_SIGNATURE_KEY].outputs[layout.INIT_OP_SIGNATURE_KEY].name
     for key in (layout.MAIN_OP_KEY, layout.LEGACY_INIT_OP_KEY):
         if key in meta_graph.collection_def:
             names = meta_graph.collection_def[key].node_list.value

@@ -74,8 +74,7 @@ class SavedModelPredictor:
                 f"Got unexpected keys in input_dict: {sorted(unknown)}; expected: {sorted(self._feeds)} {at()}"
             )
         feeds = {self._feeds[name]: value for name, value in input_dict.items()}
-        outputs: dict[str, Any] = self._session.run(self._fetches, feeds)
-        return outputs
+        return self._session.run(self._fetches, feeds)
 
     def __repr__(self) -> str:
         return f"SavedModelPredictor with feed tensors {self._feeds} and fetch_tensors {self._fetches}"

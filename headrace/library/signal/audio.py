@@ -21,16 +21,14 @@ def decode_wav(contents: Any, desired_channels: int = -1, desired_samples: int =
 
 def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Tensor:
     """[frames, channels] as the contents of a 16-bit WAV file; what is outside [-1, 1] is clipped."""
-    contents: Tensor = raw_ops.EncodeWav(audio, sample_rate, name=name)
-    return contents
+    return raw_ops.EncodeWav(audio, sample_rate, name=name)
 
 
 def audio_spectrogram(
     input: Any, window_size: int, stride: int, magnitude_squared: bool = False, name: str | None = None
 ) -> Tensor:
     """[frames, channels] -> [channels, windows, frequencies]: how strong each frequency is in each window."""
-    spectrogram: Tensor = raw_ops.AudioSpectrogram(input, window_size, stride, magnitude_squared, name=name)
-    return spectrogram
+    return raw_ops.AudioSpectrogram(input, window_size, stride, magnitude_squared, name=name)
 
 
 def mfcc(
@@ -38,8 +36,7 @@ def mfcc(
     filterbank_channel_count: int = 40, dct_coefficient_count: int = 13, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Mel-frequency cepstral coefficients of a spectrogram of squared magnitudes."""
-    coefficients: Tensor = raw_ops.Mfcc(
+    return raw_ops.Mfcc(
         spectrogram, sample_rate, float(upper_frequency_limit), float(lower_frequency_limit), filterbank_channel_count,
         dct_coefficient_count, name=name,
     )  # fmt: skip
-    return coefficients

@@ -53,10 +53,9 @@ def sparse_to_dense(
 
     ``validate_indices`` refuses indices that repeat or are not in row-major order.
     """
-    dense: Tensor = raw_ops.SparseToDense(
+    return raw_ops.SparseToDense(
         sparse_indices, output_shape, sparse_values, default_value, validate_indices, name=name
     )
-    return dense
 
 
 def sparse_tensor_to_dense(
@@ -66,10 +65,9 @@ def sparse_tensor_to_dense(
     sp_input = as_sparse(sp_input)
     if default_value is None:
         default_value = creation.zeros([], dtype=sp_input.dtype)
-    dense: Tensor = raw_ops.SparseToDense(
+    return raw_ops.SparseToDense(
         sp_input.indices, sp_input.dense_shape, sp_input.values, default_value, validate_indices, name=name
     )
-    return dense
 
 
 def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:

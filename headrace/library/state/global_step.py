@@ -37,7 +37,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
     with graph.as_default(), graph.name_scope(None):
-        step: Variable = get_variable(
+        return get_variable(
             GraphKeys.GLOBAL_STEP,
             shape=[],
             dtype=dtypes.int64,
@@ -45,7 +45,6 @@ def create_global_step(graph: Graph | None = None) -> Variable:
             trainable=False,
             collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
         )
-        return step
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:

@@ -292,10 +292,9 @@ class Orthogonal(Initializer):
         q = raw_ops.Mul(q, raw_ops.Sign(raw_ops.DiagPart(r)), name="mul")
         if rows < columns:
             q = raw_ops.Transpose(q, [1, 0], name="matrix_transpose/transpose")
-        scaled: Tensor = raw_ops.Mul(
+        return raw_ops.Mul(
             convert_to_tensor(self.gain, element_type, name="mul_1/x"), raw_ops.Reshape(q, sizes), name="mul"
         )
-        return scaled
 
     def get_config(self) -> dict[str, Any]:
         return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
@@ -317,8 +316,7 @@ class Identity(Initializer):
         matrix = eye(rows, columns, dtype=element_type)
         if partition_info is not None:
             matrix = raw_ops.Slice(matrix, list(partition_info.var_offset), _sizes(shape))
-        scaled: Tensor = raw_ops.Mul(self.gain, matrix, name="mul")
-        return scaled
+        return raw_ops.Mul(self.gain, matrix, name="mul")
 
     def get_config(self) -> dict[str, Any]:
         return {"gain": self.gain, "dtype": self.dtype.name}

@@ -98,8 +98,7 @@ class ResourceVariable(Variable):
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether the variable has a value in the session that runs this."""
         if self._snapshot is None:
-            initialized: Tensor = raw_ops.IsVariableInitialized(self._variable, name=name)
-            return initialized
+            return raw_ops.IsVariableInitialized(self._variable, name=name)
         return raw_ops.VarIsInitializedOp(self._variable, name=name)
 
     def _as_graph_element(self) -> Tensor:
@@ -116,8 +115,7 @@ class ResourceVariable(Variable):
 
     def _read(self) -> Tensor:
         with self._placed():
-            value: Tensor = raw_ops.ReadVariableOp(self._variable, dtype=self.dtype)
-            return value
+            return raw_ops.ReadVariableOp(self._variable, dtype=self.dtype)
 
     def value(self) -> Tensor:
         """The value, read again; with a caching device, the copy there that is made once a step."""
@@ -131,18 +129,14 @@ class ResourceVariable(Variable):
             return super().read_value()
         with name_scope("Read"):
             value = self._read()
-        copy: Tensor = raw_ops.Identity(value)
-        return copy
+        return raw_ops.Identity(value)
 
     def initialized_value(self) -> Tensor:
         """The value if the variable is initialised, else its initial value: for other variables' initial values."""
         if self._snapshot is None:
             return super().initialized_value()
         with init_scope():
-            value: Tensor = raw_ops._InitializedResource(
-                self._variable, self._safe_initial_value, name="initialized_value"
-            )
-            return value
+            return raw_ops._InitializedResource(self._variable, self._safe_initial_value, name="initialized_value")
 
     def eval(self, session: Any = None) -> Any:
         """The value in ``session`` or the default session."""
@@ -171,8 +165,7 @@ class ResourceVariable(Variable):
         return UnreadVariable(self, operation) if read_value else operation
 
     def _update(self, op_type: str, *args: Any, **attrs: Any) -> Operation:
-        operation: Operation = getattr(raw_ops, op_type)(self._variable, *args, **attrs)
-        return operation
+        return getattr(raw_ops, op_type)(self._variable, *args, **attrs)
 
     def _as_value(self, value: Any) -> Tensor:
         tensor = convert.convert_to_tensor(value, dtype=self.dtype)

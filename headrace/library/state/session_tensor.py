@@ -27,8 +27,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Tensor:
     if not isinstance(data, Tensor):
         raise TypeError(f"`data` must be of type Tensor, got {data!r} {at()}")
     with context.get_default_graph().colocate_with(data):
-        handle: Tensor = raw_ops.GetSessionHandle(data, name=name)
-        return handle
+        return raw_ops.GetSessionHandle(data, name=name)
 
 
 def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

@@ -329,8 +329,7 @@ class Variable(metaclass=VariableMeta):
     def read_value(self) -> Tensor:
         """A new read, which sees the assignments it is made to depend on and no later ones."""
         if self._snapshot is None and watching_tapes() == ():
-            taken: Tensor = snapshot((), self._variable)
-            return taken
+            return snapshot((), self._variable)
         value: Tensor = raw_ops.Identity(self._variable, name="read")
         if not context.executing_eagerly():
             value.op._set_attr(

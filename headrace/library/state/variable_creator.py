@@ -80,8 +80,7 @@ def _creators(graph: Graph) -> _Creators:
     store = graph.get_collection_ref(_CREATORS_KEY)
     if not store:
         store.append(_Creators())
-    creators: _Creators = store[0]
-    return creators
+    return store[0]
 
 
 class _Default:

@@ -210,8 +210,7 @@ def _scopes() -> _ScopeStore:
     stores = context.get_default_graph().get_collection_ref(_SCOPES_KEY)
     if not stores:
         stores.append(_ScopeStore())
-    store: _ScopeStore = stores[0]
-    return store
+    return stores[0]
 
 
 def unique_scope(prefix: str) -> str:
@@ -223,8 +222,7 @@ def _get_default_variable_store() -> VariableStore:
     stores = context.get_default_graph().get_collection_ref(_STORE_KEY)
     if not stores:
         stores.append(VariableStore())
-    store: VariableStore = stores[0]
-    return store
+    return stores[0]
 
 
 @contextmanager

@@ -88,8 +88,7 @@ class _ReadingFlagValues:
         return str(self.__dict__["__wrapped"])
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[str]:
-        remaining: list[str] = self.__dict__["__wrapped"](*args, **kwargs)
-        return remaining
+        return self.__dict__["__wrapped"](*args, **kwargs)
 
 
 FLAGS = _ReadingFlagValues(absl_flags.FLAGS)  # type: ignore[assignment]

@@ -34,8 +34,7 @@ def gather(
     """
     del validate_indices  # accepted and ignored, as in TF1
     if getattr(params, "_is_resource", False) and axis in (None, 0) and not batch_dims:
-        rows: Tensor = params.sparse_read(indices, name=name)
-        return rows
+        return params.sparse_read(indices, name=name)
     return raw_ops.GatherV2(params, indices, batch_dims if axis is None else axis, batch_dims=batch_dims, name=name)
 
 
@@ -43,8 +42,7 @@ def gather(
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Elements or slices at coordinates: the last dimension of ``indices`` holds them."""
     if not batch_dims and getattr(params, "_is_resource", False):
-        parts: Tensor = params.gather_nd(indices, name=name)
-        return parts
+        return params.gather_nd(indices, name=name)
     if not batch_dims:
         return raw_ops.GatherNd(params, indices, name=name)
     with name_scope(name, "BatchGatherND", [params, indices]):

@@ -14,8 +14,7 @@ def set_size(a: SparseTensor, validate_indices: bool = True) -> Tensor:
     a = convert_to_tensor_or_sparse_tensor(a, name="a")
     if not isinstance(a, SparseTensor):
         raise TypeError(f"Expected `SparseTensor`, got {a}.")
-    sizes: Tensor = raw_ops.SetSize(a.indices, a.values, a.dense_shape, validate_indices)
-    return sizes
+    return raw_ops.SetSize(a.indices, a.values, a.dense_shape, validate_indices)
 
 
 def _combined(a: Any, b: Any, operation: str, validate_indices: bool) -> SparseTensor:

@@ -126,8 +126,7 @@ def slice_helper(tensor: Any, slice_spec_: Any, var: Any = None) -> Tensor:
         return boolean_mask(tensor, slice_spec_)
     begin, end, strides, masks = slice_spec(slice_spec_)
     if context.executing_eagerly() and all(type(v) is int for v in (*begin, *end, *strides)):
-        taken: Tensor = raw_ops.StridedSlice(tensor, begin, end, strides, **masks)
-        return taken
+        return raw_ops.StridedSlice(tensor, begin, end, strides, **masks)
     with name_scope(None, "strided_slice", [tensor, *begin, *end, *strides]) as scope:
         if begin:
             packed = [stack(v) for v in (begin, end, strides)]
@@ -135,8 +134,7 @@ def slice_helper(tensor: Any, slice_spec_: Any, var: Any = None) -> Tensor:
                 packed = [p if p.dtype == dtypes.int64 else raw_ops.Cast(p, DstT=dtypes.int64) for p in packed]
         else:
             packed = [constant([], dtypes.int32)] * 3
-        sliced: Tensor = raw_ops.StridedSlice(tensor, *packed, **masks, name=scope)
-        return sliced
+        return raw_ops.StridedSlice(tensor, *packed, **masks, name=scope)
 
 
 Tensor._override_operator("__getitem__", slice_helper)

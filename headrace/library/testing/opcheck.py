@@ -345,8 +345,7 @@ def _input(
     initializers: list[Operation],
 ) -> Tensor:  # fmt: skip
     if slot.made:
-        tensor: Tensor = slot.value()
-        return tensor
+        return slot.value()
     if slot.arg.ref:
         return _variable(slot, number, initializers)
     if constant:
@@ -385,8 +384,7 @@ def run(built: Built) -> list[Any]:
         if not outputs:
             session.run(built.node, built.feed)
             return []
-        fetched: list[Any] = session.run(outputs, built.feed)
-        return fetched
+        return session.run(outputs, built.feed)
 
 
 def _is_handle(tensor: Tensor) -> bool:

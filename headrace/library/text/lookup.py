@@ -72,8 +72,7 @@ class _Handled(LookupInterface):
     def size(self, name: str | None = None) -> Tensor:
         """The number of entries."""
         with name_scope(name, f"{self.name}_Size", [self.resource_handle]):
-            size: Tensor = raw_ops.LookupTableSizeV2(self.resource_handle)
-            return size
+            return raw_ops.LookupTableSizeV2(self.resource_handle)
 
     def _export(self, name: str | None, default: str) -> tuple[Tensor, Tensor]:
         with name_scope(name, f"{self.name}_{default}", [self.resource_handle]):
@@ -304,10 +303,8 @@ class MutableHashTable(_Handled):
         shape = self._default_value.shape
         options = {"shared_name": self._shared, "key_dtype": self._key_dtype, "value_dtype": self._value_dtype}
         if shape.ndims == 0:
-            scalar: Tensor = raw_ops.MutableHashTableV2(name=name, **options)
-            return scalar
-        wide: Tensor = raw_ops.MutableHashTableOfTensorsV2(value_shape=shape, name=name, **options)
-        return wide
+            return raw_ops.MutableHashTableV2(name=name, **options)
+        return raw_ops.MutableHashTableOfTensorsV2(value_shape=shape, name=name, **options)
 
     def lookup(  # type: ignore[override]
         self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
@@ -325,16 +322,14 @@ class MutableHashTable(_Handled):
         with name_scope(name, f"{self.name}_lookup_table_insert", [self.resource_handle, keys, values]):
             keys = convert_to_tensor(keys, self._key_dtype, name="keys")
             values = convert_to_tensor(values, self._value_dtype, name="values")
-            operation: Operation = raw_ops.LookupTableInsertV2(self.resource_handle, keys, values)
-            return operation
+            return raw_ops.LookupTableInsertV2(self.resource_handle, keys, values)
 
     def remove(self, keys: Any, name: str | None = None) -> Operation:
         """Takes entries out; keys that are not there do not matter."""
         keys = keys if isinstance(keys, Tensor) else convert_to_tensor(keys, self._key_dtype)
         self._check_keys(keys)
         with name_scope(name, f"{self.name}_lookup_table_remove", [self.resource_handle, keys]):
-            operation: Operation = raw_ops.LookupTableRemoveV2(self.resource_handle, keys)
-            return operation
+            return raw_ops.LookupTableRemoveV2(self.resource_handle, keys)
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys and their values."""
@@ -358,11 +353,10 @@ class DenseHashTable(MutableHashTable):
             convert_to_tensor(k, self._key_dtype, name=n)
             for k, n in zip(self._keys, ("empty_key", "deleted_key"), strict=True)
         )
-        handle: Tensor = raw_ops.MutableDenseHashTableV2(
+        return raw_ops.MutableDenseHashTableV2(
             empty, deleted, shared_name=self._shared, key_dtype=self._key_dtype, value_dtype=self._value_dtype,
             value_shape=self._default_value.shape, initial_num_buckets=self._buckets, name=name,
         )  # fmt: skip
-        return handle
 
     insert_or_assign = MutableHashTable.insert
     erase = MutableHashTable.remove

@@ -13,28 +13,24 @@ from headrace.library.sparse.tensor import as_sparse
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     """The tensor as an encoded TensorProto."""
-    serialized: Tensor = raw_ops.SerializeTensor(tensor, name=name)
-    return serialized
+    return raw_ops.SerializeTensor(tensor, name=name)
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
     """The tensor in an encoded TensorProto; ``out_type`` must be its dtype."""
-    tensor: Tensor = raw_ops.ParseTensor(serialized, out_type, name=name)
-    return tensor
+    return raw_ops.ParseTensor(serialized, out_type, name=name)
 
 
 def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
     """A sparse tensor as three strings."""
     sp = as_sparse(sp_input)
-    serialized: Tensor = raw_ops.SerializeSparse(sp.indices, sp.values, sp.dense_shape, out_type, name=name)
-    return serialized
+    return raw_ops.SerializeSparse(sp.indices, sp.values, sp.dense_shape, out_type, name=name)
 
 
 def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
     """Each row of a sparse tensor as three strings."""
     sp = as_sparse(sp_input)
-    serialized: Tensor = raw_ops.SerializeManySparse(sp.indices, sp.values, sp.dense_shape, out_type, name=name)
-    return serialized
+    return raw_ops.SerializeManySparse(sp.indices, sp.values, sp.dense_shape, out_type, name=name)
 
 
 def deserialize_many_sparse(

@@ -25,8 +25,7 @@ _TEXT = (str, bytes)
 
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
     """Joins strings element by element; scalars go with everything: ``tf.string_join([folder, "/", names])``."""
-    joined: Tensor = raw_ops.StringJoin(list(inputs), separator, name=name)
-    return joined
+    return raw_ops.StringJoin(list(inputs), separator, name=name)
 
 
 def reduce_join(
@@ -40,8 +39,7 @@ def reduce_join(
         inputs = convert_to_tensor(inputs)
         if axis is None:
             axis = _all_axes(inputs)
-        joined: Tensor = raw_ops.ReduceJoin(inputs, axis, bool(keepdims), separator, name=name)
-        return joined
+        return raw_ops.ReduceJoin(inputs, axis, bool(keepdims), separator, name=name)
 
 
 def _all_axes(inputs: Tensor) -> Tensor:
@@ -57,8 +55,7 @@ def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
 ) -> Tensor:
     """Joins the strings that have the same segment id."""
-    joined: Tensor = raw_ops.UnsortedSegmentJoin(inputs, segment_ids, num_segments, separator, name=name)
-    return joined
+    return raw_ops.UnsortedSegmentJoin(inputs, segment_ids, num_segments, separator, name=name)
 
 
 def string_split(
@@ -112,32 +109,27 @@ def _check_result(result_type: str) -> None:
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:  # noqa: A002
     """``len`` bytes (or UTF-8 characters) from ``pos``, which may be negative to count from the end."""
-    part: Tensor = raw_ops.Substr(input, pos, len, unit, name=name)
-    return part
+    return raw_ops.Substr(input, pos, len, unit, name=name)
 
 
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:  # noqa: A002 - TF1's name
     """The number of bytes, or of UTF-8 characters with ``unit="UTF8_CHAR"``."""
-    lengths: Tensor = raw_ops.StringLength(input, unit, name=name)
-    return lengths
+    return raw_ops.StringLength(input, unit, name=name)
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """Without white space at both ends."""
-    stripped: Tensor = raw_ops.StringStrip(input, name=name)
-    return stripped
+    return raw_ops.StringStrip(input, name=name)
 
 
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """In lower case: ASCII letters only, unless ``encoding`` is "utf-8"."""
-    lowered: Tensor = raw_ops.StringLower(input, encoding, name=name)
-    return lowered
+    return raw_ops.StringLower(input, encoding, name=name)
 
 
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """In upper case: ASCII letters only, unless ``encoding`` is "utf-8"."""
-    raised: Tensor = raw_ops.StringUpper(input, encoding, name=name)
-    return raised
+    return raw_ops.StringUpper(input, encoding, name=name)
 
 
 def regex_replace(
@@ -149,19 +141,15 @@ def regex_replace(
 ) -> Tensor:
     r"""Every match (or the first) replaced by ``rewrite``, in which \1 to \9 stand for groups and \0 for the match."""
     if isinstance(pattern, _TEXT) and isinstance(rewrite, _TEXT):
-        fixed: Tensor = raw_ops.StaticRegexReplace(input, pattern, rewrite, replace_global, name=name)
-        return fixed
-    replaced: Tensor = raw_ops.RegexReplace(input, pattern, rewrite, replace_global, name=name)
-    return replaced
+        return raw_ops.StaticRegexReplace(input, pattern, rewrite, replace_global, name=name)
+    return raw_ops.RegexReplace(input, pattern, rewrite, replace_global, name=name)
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """Whether the pattern matches the whole string."""
     if isinstance(pattern, _TEXT):
-        fixed: Tensor = raw_ops.StaticRegexFullMatch(input, pattern, name=name)
-        return fixed
-    matched: Tensor = raw_ops.RegexFullMatch(input, pattern, name=name)
-    return matched
+        return raw_ops.StaticRegexFullMatch(input, pattern, name=name)
+    return raw_ops.RegexFullMatch(input, pattern, name=name)
 
 
 # ---- hash buckets, numbers
@@ -169,8 +157,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:  # noqa: A002
     """A bucket for each string by its FarmHash fingerprint: the same on every machine and in every version."""
-    bucket: Tensor = raw_ops.StringToHashBucketFast(input, num_buckets, name=name)
-    return bucket
+    return raw_ops.StringToHashBucketFast(input, num_buckets, name=name)
 
 
 def string_to_hash_bucket_strong(
@@ -180,8 +167,7 @@ def string_to_hash_bucket_strong(
     name: str | None = None,  # noqa: A002 - TF1's name
 ) -> Tensor:
     """A bucket for each string by a keyed hash (SipHash), for strings an adversary may choose."""
-    bucket: Tensor = raw_ops.StringToHashBucketStrong(input, num_buckets, key, name=name)
-    return bucket
+    return raw_ops.StringToHashBucketStrong(input, num_buckets, key, name=name)
 
 
 def string_to_hash_bucket(
@@ -192,8 +178,7 @@ def string_to_hash_bucket(
 ) -> Tensor:
     """A bucket for each string by an old hash; prefer the fast one."""
     string_tensor = either("input", input, "string_tensor", string_tensor)
-    bucket: Tensor = raw_ops.StringToHashBucket(string_tensor, num_buckets, name=name)
-    return bucket
+    return raw_ops.StringToHashBucket(string_tensor, num_buckets, name=name)
 
 
 def string_to_number(
@@ -204,8 +189,7 @@ def string_to_number(
 ) -> Tensor:
     """Each string as a number."""
     string_tensor = either("input", input, "string_tensor", string_tensor)
-    number: Tensor = raw_ops.StringToNumber(string_tensor, out_type, name=name)
-    return number
+    return raw_ops.StringToNumber(string_tensor, out_type, name=name)
 
 
 # ---- what strings hold
@@ -219,14 +203,12 @@ def decode_raw(
     input_bytes = either("input_bytes", input_bytes, "bytes", bytes)
     if out_type is None:
         raise ValueError("decode_raw() missing 1 positional argument: 'out_type'")
-    numbers: Tensor = raw_ops.DecodeRaw(input_bytes, out_type, little_endian, name=name)
-    return numbers
+    return raw_ops.DecodeRaw(input_bytes, out_type, little_endian, name=name)
 
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:  # noqa: A002
     """The strings without their compression: "", "ZLIB" or "GZIP"."""
-    plain: Tensor = raw_ops.DecodeCompressed(bytes, compression_type, name=name)
-    return plain
+    return raw_ops.DecodeCompressed(bytes, compression_type, name=name)
 
 
 def decode_csv(
@@ -246,10 +228,9 @@ def decode_csv(
         raise ValueError("select_cols contains negative values.")
     if select_cols is not None and len(select_cols) != len(record_defaults):
         raise ValueError("Length of select_cols and record_defaults do not match.")
-    columns: list[Tensor] = raw_ops.DecodeCSV(
+    return raw_ops.DecodeCSV(
         records, list(record_defaults), field_delim, use_quote_delim, na_value, select_cols, name=name
     )
-    return columns
 
 
 # ---- files
@@ -257,23 +238,19 @@ def decode_csv(
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
     """The whole contents of a file."""
-    contents: Tensor = raw_ops.ReadFile(filename, name=name)
-    return contents
+    return raw_ops.ReadFile(filename, name=name)
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
     """Writes a file, with its folders if they are missing."""
-    operation: Operation = raw_ops.WriteFile(filename, contents, name=name)
-    return operation
+    return raw_ops.WriteFile(filename, contents, name=name)
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The names of the files that match one of the patterns, sorted."""
-    filenames: Tensor = raw_ops.MatchingFiles(pattern, name=name)
-    return filenames
+    return raw_ops.MatchingFiles(pattern, name=name)
 
 
 def fingerprint(data: Any, method: str = "farmhash64", name: str | None = None) -> Tensor:
     """Eight bytes for each row, the same for the same contents on every machine."""
-    fingerprints: Tensor = raw_ops.Fingerprint(data, method, name=name)
-    return fingerprints
+    return raw_ops.Fingerprint(data, method, name=name)

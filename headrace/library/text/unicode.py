@@ -24,10 +24,9 @@ def unicode_transcode(
     >>> tf.Session().run(tf.strings.unicode_transcode(["na\u00efve"], "UTF-8", "UTF-16-BE"))[0]
     b'\\x00n\\x00a\\x00\\xef\\x00v\\x00e'
     """
-    strings: Tensor = raw_ops.UnicodeTranscode(
+    return raw_ops.UnicodeTranscode(
         input, input_encoding, output_encoding, errors, replacement_char, replace_control_characters, name=name
     )
-    return strings
 
 
 def _scalar(input: Any, caller: str) -> Tensor:
@@ -47,10 +46,7 @@ def unicode_decode(
     """The code points of a string: ``tf.strings.unicode_decode("g\u00f6", "UTF-8")`` is [103, 246]."""
     with name_scope(name, "UnicodeDecode", [input]):
         text = _scalar(input, "unicode_decode")
-        points: Tensor = raw_ops.UnicodeDecode(
-            text, input_encoding, errors, replacement_char, replace_control_characters
-        )[1]
-        return points
+        return raw_ops.UnicodeDecode(text, input_encoding, errors, replacement_char, replace_control_characters)[1]
 
 
 def unicode_decode_with_offsets(
@@ -115,5 +111,4 @@ def bytes_split(input: Any, name: str | None = None) -> Tensor:
     """
     with name_scope(name, "StringsByteSplit", [input]):
         text = _scalar(input, "bytes_split")
-        pieces: Tensor = raw_ops.StringSplit(array.expand_dims(text, 0), "")[1]
-        return pieces
+        return raw_ops.StringSplit(array.expand_dims(text, 0), "")[1]

@@ -76,8 +76,7 @@ class IdTableWithHashBuckets(LookupInterface):
     @property
     def initializer(self) -> Operation:
         if self._table is not None:
-            initializer: Operation = self._table.initializer
-            return initializer
+            return self._table.initializer
         with name_scope(None, "init"):
             return no_op()
 

@@ -109,8 +109,7 @@ class QueueRunner:
     @property
     def name(self) -> str:
         """The name of the queue."""
-        name: str = self._queue.name
-        return name
+        return self._queue.name
 
     # ---- threads
 

@@ -102,8 +102,7 @@ class BaseSaverBuilder:
         )  # fmt: skip
 
     def _save(self, filename_tensor: Any, saveables: Sequence[Saveable]) -> Tensor:
-        saved: Tensor = with_dependencies([self.save_op(filename_tensor, saveables)], filename_tensor)
-        return saved
+        return with_dependencies([self.save_op(filename_tensor, saveables)], filename_tensor)
 
     def _save_shards(self, prefix: Tensor, shards: Shards) -> Tensor:
         """Each device writes a bundle of its own in a temporary folder; then they are merged."""

@@ -121,8 +121,7 @@ def _read_to_cpu(var: Any) -> Callable[[], Tensor]:
         with graph.device(var.device):
             value = var.read_value()
             with graph.device("/device:CPU:0"):
-                copy: Tensor = raw_ops.Identity(value)
-                return copy
+                return raw_ops.Identity(value)
 
     return read
 

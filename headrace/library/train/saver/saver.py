@@ -352,8 +352,7 @@ class Saver:
     def _meta_graph(self, graph: Graph, strip_default_attrs: bool) -> bytes | None:
         try:
             with graph.as_default():
-                message: bytes = self.export_meta_graph(strip_default_attrs=strip_default_attrs).SerializeToString()
-                return message
+                return self.export_meta_graph(strip_default_attrs=strip_default_attrs).SerializeToString()
         except ImportError as error:  # the checkpoint itself is there
             log.warning("the graph is not written beside the checkpoint: %s", error)
             return None

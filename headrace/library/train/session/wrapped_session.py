@@ -40,8 +40,7 @@ class WrappedSession:
 
     @property
     def sess_str(self) -> str:
-        name: str = self._sess.sess_str
-        return name
+        return self._sess.sess_str
 
     def should_stop(self) -> bool:
         """Whether this layer or one below asks for an end, or the session is closed."""

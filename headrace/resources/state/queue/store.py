@@ -227,5 +227,4 @@ class _Words:
             p, q = a * 0xD2511F53, c * 0xCD9E8D57
             a, b, c, d = (q >> 32) ^ b ^ k0, q & _WORD, (p >> 32) ^ d ^ k1, p & _WORD
             k0, k1 = k0 + 0x9E3779B9 & _WORD, k1 + 0xBB67AE85 & _WORD
-        words: list[int] = np.stack([a, b, c, d], 1).reshape(-1).tolist()
-        return words
+        return np.stack([a, b, c, d], 1).reshape(-1).tolist()
