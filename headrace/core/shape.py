@@ -476,3 +476,12 @@ def _broadcast_size(x: int | None, y: int | None, a: TensorShape, b: TensorShape
         size = y if x is None else x
         return size if size else None  # against zero the answer is left open, as in TensorFlow
     raise ValueError(f"Incompatible shapes for broadcasting: {a} and {b}")
+
+
+def is_within(shape: TensorShape, bound: TensorShape) -> bool:
+    """Whether every value of the shape is one of the bound."""
+    if bound.tuple is None:
+        return True
+    if shape.tuple is None or len(shape.tuple) != len(bound.tuple):
+        return False
+    return all(b is None or a == b for a, b in zip(shape.tuple, bound.tuple, strict=True))

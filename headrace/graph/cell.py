@@ -263,19 +263,3 @@ class Taken:
         copy.bodies, copy.number, copy.frame = cell.bodies, cell.number, cell.frame
         self.copies[cell] = copy
         self.cells.append(copy)
-
-
-def either(a: TensorShape, b: TensorShape) -> TensorShape:
-    """What two shapes have in common."""
-    if a.tuple is None or b.tuple is None or len(a.tuple) != len(b.tuple):
-        return TensorShape(None)
-    return TensorShape([x if x == y else None for x, y in zip(a.tuple, b.tuple, strict=True)])
-
-
-def is_within(shape: TensorShape, bound: TensorShape) -> bool:
-    """Whether every value of the shape is one of the bound."""
-    if bound.tuple is None:
-        return True
-    if shape.tuple is None or len(shape.tuple) != len(bound.tuple):
-        return False
-    return all(b is None or a == b for a, b in zip(shape.tuple, bound.tuple, strict=True))

@@ -44,7 +44,10 @@ def first_result(op: Any) -> int:
 
 def build_if(cond: Tensor, then_branch: FuncGraph, else_branch: FuncGraph, name: str) -> Operation:
     """Makes the node in the default graph; it has the outputs of its branches."""
-    shapes = [_either(a._shape, b._shape) for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True)]
+    shapes = [
+        a._shape.most_specific_compatible_shape(b._shape)
+        for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True)
+    ]
     attrs = {
         "then_branch": then_branch, "else_branch": else_branch, "output_shapes": tuple(shapes), "visible": len(shapes),
         "Tout": tuple(t.dtype.base_dtype for t in then_branch.outputs),
@@ -69,7 +72,9 @@ def build_while(
 def build_repeat(count: Tensor, variables: Sequence[Tensor], body: FuncGraph, name: str, **options: Any) -> Operation:
     """A loop whose number of iterations is known when it starts."""
     variable_dtypes = tuple(t.dtype.base_dtype for t in body.outputs)
-    shapes = tuple(_either(a._shape, b._shape) for a, b in zip(variables, body.outputs, strict=True))
+    shapes = tuple(
+        a._shape.most_specific_compatible_shape(b._shape) for a, b in zip(variables, body.outputs, strict=True)
+    )
     attrs = {
         "body": body, "output_shapes": shapes, "visible": len(shapes), "T": variable_dtypes, "parallel_iterations": 10,
         "back_prop": True, "swap_memory": False, **options,
@@ -152,13 +157,6 @@ def _run_effects(body: FuncGraph) -> None:
     if last:
         with body.as_default(), body.control_dependencies(last):
             body.outputs = [raw_ops.Identity(t) for t in body.outputs]
-
-
-def _either(a: TensorShape, b: TensorShape) -> TensorShape:
-    """What two shapes have in common."""
-    if a.tuple is None or b.tuple is None or len(a.tuple) != len(b.tuple):
-        return TensorShape(None)
-    return TensorShape([x if x == y else None for x, y in zip(a.tuple, b.tuple, strict=True)])
 
 
 # ---- stashes

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headrace.core.shape import TensorShape
-from headrace.graph.cell import either, is_within
+from headrace.core.shape import TensorShape, is_within
 from headrace.graph.infer import infer_shapes
 from headrace.graph.operation import Operation
 
@@ -31,7 +30,9 @@ def infer_loops(merges: Sequence[Operation], ops: Sequence[Operation]) -> None:
         if not broken:
             return
         for merge in broken:
-            shapes[merge] = either(merge._outputs[0]._shape, either(*(t._shape for t in merge.inputs)))
+            first, second = (t._shape for t in merge.inputs)
+            common = first.most_specific_compatible_shape(second)
+            shapes[merge] = merge._outputs[0]._shape.most_specific_compatible_shape(common)
     _infer(dict.fromkeys(merges, _UNKNOWN), behind)
 
 

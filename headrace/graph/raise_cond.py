@@ -27,7 +27,6 @@ from headrace.graph.cell import (
     Port,
     Refused,
     Taken,
-    either,
     ordered,
     replace,
 )
@@ -259,7 +258,8 @@ class _Conditional:
         counted = bool(waited) or not ways[0]
         bodies = [self._body(taken[s], ways[s], indices[s], waited if counted else None, outer, near) for s in (0, 1)]
         types = [
-            (a[0].types[a[1]][0], either(a[0].types[a[1]][1], b[0].types[b[1]][1])) for a, b in zip(*ways, strict=True)
+            (a[0].types[a[1]][0], a[0].types[a[1]][1].most_specific_compatible_shape(b[0].types[b[1]][1]))
+            for a, b in zip(*ways, strict=True)
         ]
         holder = Cell(
             CONDITIONAL, near, [self.predicate, *outer], self._waits(members, merges, taken),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from headrace.core import dtypes
-from headrace.core.shape import TensorShape
+from headrace.core.shape import TensorShape, is_within
 from headrace.graph.cell import (
     ARGUMENT,
     LOOP,
@@ -23,7 +23,6 @@ from headrace.graph.cell import (
     Port,
     Refused,
     Taken,
-    is_within,
     ordered,
     reaches,
     replace,

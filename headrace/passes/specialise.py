@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core.registry import REGISTRY
-from headrace.core.shape import TensorShape
+from headrace.core.shape import TensorShape, is_within
 from headrace.graph.infer import constant_value, infer_shapes
 from headrace.passes.bodies import bodies_of
 from headrace.passes.match import Ops
@@ -136,7 +136,7 @@ def _kept_shapes(body: StepGraph, initial: Sequence[TensorShape]) -> list[Tensor
         infer_again(body)
         broken = [
             j for j, (shape, after) in enumerate(zip(assumed, body.fetches, strict=False))
-            if shape.tuple != always[j].tuple and not _fits(after.shape, shape)
+            if shape.tuple != always[j].tuple and not is_within(after.shape, shape)
         ]  # fmt: skip
         if not broken:
             return assumed
@@ -146,15 +146,6 @@ def _kept_shapes(body: StepGraph, initial: Sequence[TensorShape]) -> list[Tensor
             node.attrs["output_shapes"] = shapes
         for j in broken:
             assumed[j] = always[j]
-
-
-def _fits(shape: TensorShape, bound: TensorShape) -> bool:
-    """Whether all values of one shape have the other."""
-    if bound.tuple is None:
-        return True
-    if shape.tuple is None or len(shape.tuple) != len(bound.tuple):
-        return False
-    return all(b is None or a == b for a, b in zip(shape.tuple, bound.tuple, strict=True))
 
 
 def _holders(body: StepGraph) -> Iterator[Node]:

@@ -81,6 +81,12 @@ class Node:
         self.outputs = [Value(self, i, dtype, shape) for i, (dtype, shape) in enumerate(types)]
         return self
 
+    def again(self) -> Node:
+        """The node once more, without inputs: a feed, a constant or a handle."""
+        copy = Node(self.name, self.op_def, [], self.attrs, self.order, None, self.device, self.source, self.origin)
+        copy.colocation = self.colocation
+        return copy.add_outputs((v.dtype, v.shape) for v in self.outputs)
+
     def predecessors(self) -> list[Node]:
         before: list[Node] = list(map(_maker, self.inputs))
         return before + self.control_inputs if self.control_inputs else before

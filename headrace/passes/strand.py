@@ -44,7 +44,7 @@ class Strand:
                 if value in stand_ins:
                     node.inputs[i] = stand_ins[value]
                 elif value.op not in inside:
-                    copy = copies.setdefault(value.op, copies.get(value.op) or _copy(value.op))
+                    copy = copies.setdefault(value.op, copies.get(value.op) or value.op.again())
                     node.inputs[i] = copy.outputs[value.value_index]
             node.control_inputs = [c for c in node.control_inputs if c in inside]
         needed = {p for n in self.nodes for p in n.predecessors()}
@@ -119,20 +119,11 @@ def _handle(value: Value) -> Value:
     return root(value) if value.dtype._is_ref_dtype else value
 
 
-def _copy(node: Node) -> Node:
-    """A constant or a handle once more."""
-    copy = Node(
-        node.name, node.op_def, [], node.attrs, node.order, None, node.device, node.source, node.origin
-    )  # fmt: skip
-    copy.colocation = node.colocation
-    return copy.add_outputs((v.dtype, v.shape) for v in node.outputs)
-
-
 def _feed(value: Value) -> Value:
     """What stands for a value that another strand computes, or that is fed to the step."""
     maker = value.op
     if maker.op_def.traits.feed:
-        return _copy(maker).outputs[0]
+        return maker.again().outputs[0]
     node = Node(
         f"_feed/{maker.name}/{value.value_index}", REGISTRY.get("_Feed"), [],
         {"dtype": value.dtype.base_dtype, "shape": value.shape}, maker.order, source=maker.source, device=maker.device,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.shape import TensorShape, as_shape
+from headrace.core.shape import TensorShape, as_shape, is_within
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.body import FuncGraph, UnknownResult
@@ -154,7 +154,7 @@ class _Loop:
         ):
             shapes.extend(_expand(leaf, shape.shape))
         for tensor, shape in zip(self.initial, shapes, strict=True):
-            if not _no_more_than(tensor._shape, shape):
+            if not is_within(tensor._shape, shape):
                 raise ValueError(
                     f"The shape invariant specified for {tensor.name} is not compatible with the initial shape of the "
                     f"loop variable. It enters the loop with shape {tensor._shape}, but the specified shape invariant is "
@@ -224,7 +224,7 @@ class _Loop:
                     f"Input tensor '{initial.name}' enters the loop with type {dtype.name}, but has type "
                     f"{after.dtype.base_dtype.name} after one iteration ('{after.name}', made at {after.op.source})."
                 )
-            if not _no_more_than(after._shape, shape):
+            if not is_within(after._shape, shape):
                 raise ValueError(
                     f"Input tensor '{initial.name}' enters the loop with shape {shape}, but has shape {after._shape} after "
                     f"one iteration ('{after.name}', made at {after.op.source}). To allow the shape to vary across "
@@ -296,12 +296,3 @@ def _default_shapes(loop_vars: Any, initial: Sequence[Tensor]) -> list[TensorSha
         ]
         shapes += _sparse_shapes(leaf.dense_shape.shape.as_list()[0]) if isinstance(leaf, SparseTensor) else parts
     return shapes
-
-
-def _no_more_than(shape: TensorShape, bound: TensorShape) -> bool:
-    """Whether every value of static shape ``shape`` also has ``bound``."""
-    if bound.tuple is None:
-        return True
-    if shape.tuple is None or len(shape.tuple) != len(bound.tuple):
-        return False
-    return all(b is None or a == b for a, b in zip(shape.tuple, bound.tuple, strict=True))

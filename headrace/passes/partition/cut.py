@@ -118,7 +118,7 @@ class Cutter:
         for value, where in zip(graph.feeds, feeds, strict=True):
             self._round[value.op], self._waits[value.op] = 0, frozenset()
             for i, part in enumerate(where):
-                copy = value if i == len(where) - 1 else _copy(value.op).outputs[value.value_index]
+                copy = value if i == len(where) - 1 else value.op.again().outputs[value.value_index]
                 copy.op.device = self._device(part)
                 self._put(value, part, copy)
                 self._nodes[part].append(copy.op)
@@ -223,7 +223,7 @@ class Cutter:
         if here is not None:
             return here
         if is_free(value.op):
-            copy = _copy(value.op)
+            copy = value.op.again()
             copy.device = self._device(part)
             self._nodes[part].append(copy)
             for one, copied in zip(value.op.outputs, copy.outputs, strict=True):
@@ -462,10 +462,3 @@ def _describe(copy: Node, span: Span, part: str, first_in: int, first_out: int) 
         attrs["cond"] = condition(copy, attrs["body"].feeds, before)
         attrs[PREDICATE] = before
     mark_numbers(copy)
-
-
-def _copy(node: Node) -> Node:
-    """A feed or a constant once more."""
-    copy = Node(node.name, node.op_def, [], node.attrs, node.order, None, node.device, node.source, node.origin)
-    copy.colocation = node.colocation
-    return copy.add_outputs((v.dtype, v.shape) for v in node.outputs)
