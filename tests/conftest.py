@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # compile in this process: no pool of workers that outlives a test
@@ -73,6 +74,14 @@ def fresh_default_graph(nothing_leaks: None) -> Iterator[None]:
     _reset_default_graph()
     yield
     _reset_default_graph()
+
+
+@pytest.fixture
+def graph(fresh_default_graph: None) -> Any:
+    """The test's default graph."""
+    import headrace
+
+    return headrace.get_default_graph()
 
 
 @pytest.fixture

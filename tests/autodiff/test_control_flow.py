@@ -2,14 +2,9 @@
 
 import numpy as np
 import pytest
+from running import initialize_and_run as run
 
 import headrace as tf
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def programs(session, fetches, feeds=()):

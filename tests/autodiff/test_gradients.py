@@ -2,15 +2,10 @@
 
 import numpy as np
 import pytest
+from running import initialize_and_run as run
 
 import headrace as tf
 from headrace.autodiff.registration import unregister_gradient
-
-
-def run(fetches, feed=None):
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        return sess.run(fetches, feed)
 
 
 class TestPaths:

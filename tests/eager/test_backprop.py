@@ -10,12 +10,6 @@ from headrace.eager.tape_entry import active
 from headrace.eager.tensor import EagerTensor
 
 
-@pytest.fixture(autouse=True)
-def _eagerly():
-    with tf.eager_mode():
-        yield
-
-
 class Watcher:
     """Stands among the tapes and notes the ops."""
 

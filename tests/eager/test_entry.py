@@ -9,13 +9,6 @@ import headrace as tf
 from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 
-
-@pytest.fixture(autouse=True)
-def _eagerly():
-    with tf.eager_mode():
-        yield
-
-
 X = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
 
 

@@ -12,13 +12,6 @@ from headrace.eager.entry import learned
 from headrace.eager.tensor import EagerTensor
 from headrace.graph import raw_ops
 
-
-@pytest.fixture(autouse=True)
-def _eagerly():
-    with tf.eager_mode():
-        yield
-
-
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], np.float32)
 
 

@@ -8,13 +8,6 @@ import pytest
 import headrace as tf
 from headrace.graph import raw_ops
 
-
-@pytest.fixture(autouse=True)
-def _eagerly():
-    with tf.eager_mode():
-        yield
-
-
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 

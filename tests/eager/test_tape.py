@@ -11,12 +11,6 @@ import headrace as tf
 from headrace.contrib import eager as tfe
 
 
-@pytest.fixture(autouse=True)
-def eagerly():
-    with tf.eager_mode():
-        yield
-
-
 def gradient(f, *xs):
     xs = [tf.constant(x) for x in xs]
     with tf.GradientTape() as tape:

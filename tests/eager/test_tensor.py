@@ -10,12 +10,6 @@ import pytest
 import headrace as tf
 
 
-@pytest.fixture(autouse=True)
-def eagerly():
-    with tf.eager_mode():
-        yield
-
-
 class TestArithmetic:
     def test_operators(self):
         x = tf.constant([1.0, 2.0, 4.0])

@@ -10,12 +10,6 @@ import headrace as tf
 from headrace.contrib import eager as tfe
 
 
-@pytest.fixture(autouse=True)
-def eagerly():
-    with tf.eager_mode():
-        yield
-
-
 class TestVariable:
     def test_reading_and_assigning(self):
         v = tf.Variable([1.0, 2.0], name="v")

@@ -2,14 +2,9 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
-
-
-def run(tensor):
-    with tf.Session() as session:
-        return session.run(tensor)
-
 
 FLOATS = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
 ROWS = np.arange(6, dtype=np.float32).reshape(3, 2)

@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
-
-
-def run(tensor, feed=None):
-    with tf.Session() as session:
-        return session.run(tensor, feed)
 
 
 def test_a_python_operand_takes_the_tensors_type():

@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 from headrace.ops.shared.wav import wav_bytes
 
 NAN = float("nan")
-
-
-def run(tensor, feed=None):
-    with tf.Session() as session:
-        return session.run(tensor, feed)
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 4, 4), (2, 0, 4, 4, 4)])

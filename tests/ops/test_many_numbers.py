@@ -3,16 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from running import run
 
 import headrace as tf
 from headrace.ops import random
 
 RANDOM = np.random.RandomState(3)
-
-
-def run(result):
-    with tf.Session() as session:
-        return session.run(result)
 
 
 def given(array):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 from headrace import raw_ops
@@ -9,11 +10,6 @@ from headrace import raw_ops
 
 def make(size, **options):
     return raw_ops._TensorArrayV3(size, dtype=tf.float32, **options)
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        return session.run(fetches, feeds)
 
 
 def test_write_and_read():

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from running import run as draw
 
 import headrace as tf
 
@@ -19,11 +20,6 @@ def ks_distance(sample: np.ndarray, cdf: np.ndarray) -> float:
     """How far the sample's distribution is from the one whose value at the sorted sample is ``cdf``."""
     n = len(sample)
     return max(np.max(np.arange(1, n + 1) / n - cdf), np.max(cdf - np.arange(n) / n))
-
-
-def draw(tensor: tf.Tensor) -> np.ndarray:
-    with tf.Session() as sess:
-        return sess.run(tensor)
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])

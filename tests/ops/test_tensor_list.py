@@ -4,16 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 from headrace.core import errors
 
 ops = tf.raw_ops
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with tf.Session() as sess:
-        return sess.run(fetches, feeds)
 
 
 def stack(handle: Any, shape: Any = -1, **options: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 import headrace as tf
 from headrace.graph.verify import verify_graph
@@ -14,12 +13,6 @@ from headrace.passes.prune import prune
 from headrace.passes.step_graph import StepGraph
 
 raw = tf.raw_ops
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def handle(shape: Any = (2,), name: str = "v") -> Any:

@@ -1,9 +1,10 @@
 """Samples of the ops on conditional accumulators."""
 
 import numpy as np
+from sample_forms import plain as s
+from sample_forms import wrong
 
 from headrace.core import dtypes
-from headrace.core.errors import InvalidArgumentError
 from headrace.graph import raw_ops
 from headrace.library.scope import control_dependencies
 from headrace.library.testing.opcheck import Sample
@@ -40,14 +41,6 @@ def filled_sparse():
     handle = sparse()
     apply = raw_ops.SparseAccumulatorApplyGradient(handle, STEP, [0, 3], ROWS, [], has_known_shape=False)
     return _after(apply, handle)
-
-
-def s(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
-
-
-def wrong(*inputs, error=InvalidArgumentError, **attrs):
-    return Sample(inputs, attrs, error=error)
 
 
 HANDLES = [s(dtype=F, shape=[2]), s(dtype=F, shape=None, reduction_type="SUM", shared_name="shared"),

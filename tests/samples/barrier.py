@@ -1,6 +1,8 @@
 """Samples of the ops on barriers."""
 
 import numpy as np
+from sample_forms import plain as s
+from sample_forms import wrong
 
 from headrace.core import dtypes
 from headrace.core.errors import InvalidArgumentError, OutOfRangeError
@@ -42,14 +44,6 @@ def filled(make=barrier):
 def closed():
     handle = barrier()
     return _after(handle, raw_ops.BarrierClose(handle))
-
-
-def s(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
-
-
-def wrong(*inputs, error=InvalidArgumentError, **attrs):
-    return Sample(inputs, attrs, error=error)
 
 
 SAMPLES: dict[str, list[Sample]] = {

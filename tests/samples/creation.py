@@ -1,13 +1,9 @@
 """Samples for filling, ranges and one-hot."""
 
 import numpy as np
+from sample_forms import plain
 
 from headrace.library.testing.opcheck import Sample
-
-
-def plain(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
-
 
 SAMPLES = {
     "Fill": [

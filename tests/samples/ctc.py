@@ -1,9 +1,11 @@
 """Samples of connectionist temporal classification, the edit distance, mutexes and quantization."""
 
 import numpy as np
+from sample_forms import plain as s
+from sample_forms import wrong
 
 from headrace.core import dtypes
-from headrace.core.errors import FailedPreconditionError, InvalidArgumentError
+from headrace.core.errors import FailedPreconditionError
 from headrace.graph import raw_ops
 from headrace.library.testing.opcheck import Sample
 
@@ -11,14 +13,6 @@ LOGITS = (np.round(np.random.RandomState(0).randn(5, 2, 4) * 64) / 64).astype(np
 LABELS = (np.array([[0, 0], [0, 1], [0, 2], [1, 0]], np.int64), np.array([0, 0, 2, 1], np.int32))
 LENGTHS = np.array([5, 3], np.int32)
 SHORT = np.array([3, 1], np.int32)
-
-
-def s(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
-
-
-def wrong(*inputs, error=InvalidArgumentError, **attrs):
-    return Sample(inputs, attrs, error=error)
 
 
 X = np.array([[-7.0, -1.24, 0.0, 0.33], [2.71, 5.5, 6.7, 9.0]], np.float32)

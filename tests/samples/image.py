@@ -3,6 +3,7 @@
 import base64
 
 import numpy as np
+from sample_forms import plain
 
 from headrace.core import dtypes
 from headrace.library.testing.opcheck import Sample
@@ -33,10 +34,6 @@ BMP = (
     + bytes(24)
     + bytes([0, 0, 255, 255, 0, 0, 0, 0])
 )
-
-
-def plain(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
 
 
 def _jpeg() -> bytes:

@@ -1,6 +1,7 @@
 """Samples for gathering and scattering by index."""
 
 import numpy as np
+from sample_forms import plain
 
 from headrace.core.errors import InvalidArgumentError
 from headrace.library.testing.opcheck import Sample
@@ -9,10 +10,6 @@ F = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 7
 V = np.arange(5, dtype=np.float64)
 I = np.arange(6, dtype=np.int64).reshape(3, 2)  # noqa: E741
 S = np.array([b"a", b"bc", b"", b"d"], dtype=object)
-
-
-def plain(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
 
 
 UPDATES = [

@@ -1,6 +1,7 @@
 """Samples for concatenating, splitting, packing and unpacking."""
 
 import numpy as np
+from sample_forms import plain
 
 from headrace.library.testing.opcheck import Sample
 
@@ -9,10 +10,6 @@ G = F[:, :1] + 10
 I = np.arange(6, dtype=np.int64).reshape(3, 2)  # noqa: E741
 S = np.array([[b"a", b"bc"], [b"", b"d"]], dtype=object)
 B = np.array([True, False, True])
-
-
-def plain(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
 
 
 SAMPLES = {

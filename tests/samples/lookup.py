@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+from sample_forms import plain as s
+from sample_forms import wrong
 
 from headrace.core import dtypes
-from headrace.core.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, UnimplementedError
+from headrace.core.errors import FailedPreconditionError, NotFoundError, UnimplementedError
 from headrace.graph import raw_ops
 from headrace.library.testing.opcheck import Sample
 
@@ -30,14 +32,6 @@ def vectors():
 
 def strings():
     return raw_ops.HashTableV2(key_dtype=I64, value_dtype=S)
-
-
-def s(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
-
-
-def wrong(*inputs, error=InvalidArgumentError, **attrs):
-    return Sample(inputs, attrs, error=error)
 
 
 ROWS = np.array([[1, 2], [3, 4], [5, 6]], np.float32)

@@ -1,6 +1,7 @@
 """Samples for diagonals and bands of matrices."""
 
 import numpy as np
+from sample_forms import plain
 
 from headrace.core.errors import InvalidArgumentError
 from headrace.library.testing.opcheck import Sample
@@ -10,10 +11,6 @@ M = np.arange(24, dtype=np.float64).reshape(2, 3, 4) / 7
 Q = np.arange(9, dtype=np.float32).reshape(3, 3)
 I = np.arange(12, dtype=np.int32).reshape(3, 4)  # noqa: E741
 BAND = np.arange(18, dtype=np.float64).reshape(2, 3, 3) / 5
-
-
-def plain(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
 
 
 SAMPLES = {

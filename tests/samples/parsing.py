@@ -1,6 +1,7 @@
 """Samples of the ops that parse encoded examples."""
 
 import numpy as np
+from sample_forms import word, words
 
 from headrace.core import dtypes
 from headrace.core.errors import InvalidArgumentError
@@ -16,16 +17,6 @@ from headrace.core.example import (
     SequenceExample,
 )
 from headrace.library.testing.opcheck import Sample
-
-
-def words(*items, shape=None):
-    made = np.empty(len(items), dtype=object)
-    made[:] = items
-    return made if shape is None else made.reshape(shape)
-
-
-def word(item):
-    return words(item, shape=())
 
 
 def ints(*values):

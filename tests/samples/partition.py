@@ -1,6 +1,7 @@
 """Samples for ops whose result size depends on values."""
 
 import numpy as np
+from sample_forms import plain
 
 from headrace.core import dtypes
 from headrace.core.errors import InvalidArgumentError
@@ -9,10 +10,6 @@ from headrace.library.testing.opcheck import Sample
 F = np.arange(12, dtype=np.float32).reshape(4, 3) / 7
 I = np.array([5, 3, 5, 9, 3, 3], np.int32)  # noqa: E741
 S = np.array([b"b", b"a", b"b"], dtype=object)
-
-
-def plain(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
 
 
 STITCHES = [

@@ -1,9 +1,10 @@
 """Samples of the ops on queues."""
 
 import numpy as np
+from sample_forms import plain as s
+from sample_forms import wrong
 
 from headrace.core import dtypes
-from headrace.core.errors import InvalidArgumentError
 from headrace.graph import raw_ops
 from headrace.library.scope import control_dependencies
 from headrace.library.testing.opcheck import Sample
@@ -31,14 +32,6 @@ def filled(make=queue):
     handle = make()
     with control_dependencies([raw_ops.QueueEnqueueManyV2(handle, [ROWS, WORDS])]):
         return raw_ops._ChooseHandle(0, [handle])
-
-
-def s(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
-
-
-def wrong(*inputs, error=InvalidArgumentError, **attrs):
-    return Sample(inputs, attrs, error=error)
 
 
 def taken(*kinds):

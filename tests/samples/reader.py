@@ -1,9 +1,11 @@
 """Samples of the ops on readers."""
 
 import numpy as np
+from sample_forms import plain as s
+from sample_forms import wrong
 
 from headrace.core import dtypes
-from headrace.core.errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
+from headrace.core.errors import OutOfRangeError, UnimplementedError
 from headrace.graph import raw_ops
 from headrace.library.scope import control_dependencies
 from headrace.library.testing.opcheck import Sample
@@ -37,14 +39,6 @@ def used():
 
 def numbers():
     return raw_ops.FIFOQueueV2(component_types=[dtypes.int32])
-
-
-def s(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
-
-
-def wrong(*inputs, error=InvalidArgumentError, **attrs):
-    return Sample(inputs, attrs, error=error)
 
 
 def empty():

@@ -1,9 +1,10 @@
 """Samples of tensors as strings."""
 
 import numpy as np
+from sample_forms import plain as s
+from sample_forms import words, wrong
 
 from headrace.core import dtypes
-from headrace.core.errors import InvalidArgumentError
 from headrace.core.tensor_proto import encode
 from headrace.library.testing.opcheck import Sample
 
@@ -12,20 +13,6 @@ W = np.array([b"a", b"", b"\xff"], object)
 I = np.array([[0, 0], [0, 2], [2, 1]], np.int64)  # noqa: E741
 SHAPE = np.array([3, 4], np.int64)
 V = np.array([1, 2, 3], np.int32)
-
-
-def words(*items, shape=None):
-    made = np.empty(len(items), dtype=object)
-    made[:] = items
-    return made if shape is None else made.reshape(shape)
-
-
-def s(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
-
-
-def wrong(*inputs, error=InvalidArgumentError, **attrs):
-    return Sample(inputs, attrs, error=error)
 
 
 PARTS = (encode(I, dtypes.int64), encode(W, dtypes.string), encode(SHAPE, dtypes.int64))

@@ -1,6 +1,7 @@
 """Samples for shapes, reshaping, transposing and broadcasting."""
 
 import numpy as np
+from sample_forms import plain
 
 from headrace.core import dtypes
 from headrace.library.testing.opcheck import Sample
@@ -12,10 +13,6 @@ S = np.array([[b"a", b"bc"], [b"", b"d"]], dtype=object)
 C = (M + 1j * M[::-1]).astype(np.complex64)
 EMPTY = np.zeros([0, 3], np.float32)
 ONE = np.float32(2.5)
-
-
-def plain(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
 
 
 SAMPLES = {

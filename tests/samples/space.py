@@ -1,6 +1,7 @@
 """Samples for space, batch, depth and patches."""
 
 import numpy as np
+from sample_forms import plain
 
 from headrace.core import dtypes
 from headrace.library.testing.opcheck import Sample
@@ -8,10 +9,6 @@ from headrace.library.testing.opcheck import Sample
 A = np.arange(32, dtype=np.float32).reshape(1, 4, 4, 2) / 9
 B = np.arange(48, dtype=np.float64).reshape(4, 2, 3, 2) / 9
 I = np.arange(16, dtype=np.int32).reshape(1, 4, 4, 1)  # noqa: E741
-
-
-def plain(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
 
 
 def patches(size, stride, rate, padding):

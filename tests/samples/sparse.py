@@ -1,8 +1,8 @@
 """Samples of the ops on sparse tensors."""
 
 import numpy as np
+from sample_forms import plain, wrong
 
-from headrace.core.errors import InvalidArgumentError
 from headrace.library.testing.opcheck import Sample
 
 # [[1.5, 0, -2, 0], [0, 0, 0, 0], [0, 0.5, 0, 3]]
@@ -16,14 +16,6 @@ SPARSE = (INDICES, VALUES, SHAPE)
 OTHER = (np.array([[0, 2], [1, 1], [2, 3]], np.int64), np.array([2.5, 1.0, -3.5], np.float32), SHAPE)
 DENSE = np.arange(12, dtype=np.float32).reshape(3, 4) / 5 + 0.5
 MIXED = INDICES[[2, 0, 3, 1]]
-
-
-def plain(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
-
-
-def wrong(*inputs, error=InvalidArgumentError, **attrs):
-    return Sample(inputs, attrs, error=error)
 
 
 def typed(sparse, dtype):

@@ -1,9 +1,11 @@
 """Samples of the ops on staging areas.  What is got is put by another node with the same ``shared_name``."""
 
 import numpy as np
+from sample_forms import plain as s
+from sample_forms import wrong
 
 from headrace.core import dtypes
-from headrace.core.errors import InvalidArgumentError, ResourceExhaustedError
+from headrace.core.errors import ResourceExhaustedError
 from headrace.graph import raw_ops
 from headrace.library.control.dependency import identity
 from headrace.library.scope import control_dependencies
@@ -27,14 +29,6 @@ def after_map_stage(value, dtype, prefix):
     stage = getattr(raw_ops, f"{prefix}MapStage")
     with control_dependencies([stage(KEY, BOTH, [ROWS, TEXT], dtypes=TYPES, shared_name=f"{prefix}map")]):
         return identity(np.asarray(value, dtype))
-
-
-def s(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
-
-
-def wrong(*inputs, error=InvalidArgumentError, **attrs):
-    return Sample(inputs, attrs, error=error)
 
 
 SAMPLES: dict[str, list[Sample]] = {

@@ -5,29 +5,12 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+from sample_forms import plain as s
+from sample_forms import word, words, wrong
 
 from headrace.core import dtypes
-from headrace.core.errors import DataLossError, InvalidArgumentError, NotFoundError
+from headrace.core.errors import DataLossError, NotFoundError
 from headrace.library.testing.opcheck import Sample
-
-
-def words(*items, shape=None):
-    made = np.empty(len(items), dtype=object)
-    made[:] = items
-    return made if shape is None else made.reshape(shape)
-
-
-def word(item):
-    return words(item, shape=())
-
-
-def s(*inputs, **attrs):
-    return Sample(inputs, attrs, gradient=False)
-
-
-def wrong(*inputs, error=InvalidArgumentError, **attrs):
-    return Sample(inputs, attrs, error=error)
-
 
 TEXT = words(b" One two", b"", "Äpfel ß".encode(), b"a\tb\n", shape=(2, 2))
 NONE = np.zeros((0, 2), object)

@@ -2,18 +2,13 @@
 
 import numpy as np
 import pytest
+from running import initialize_and_run as run
 
 import headrace as tf
 from headrace.contrib import slim
 
 layers = tf.contrib.layers
 X = np.random.RandomState(0).randn(4, 6, 6, 3).astype(np.float32)
-
-
-def run(fetches, feed=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feed)
 
 
 def names() -> list[str]:

@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
-
-
-def run(operation, feed=None):
-    with tf.Session() as sess:
-        return sess.run(operation, feed)
 
 
 def fails(operation, match: str, feed=None) -> None:

@@ -4,13 +4,9 @@ import sys
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
-
-
-def run(fetches, feed=None):
-    with tf.Session() as sess:
-        return sess.run(fetches, feed)
 
 
 def test_py_func_results() -> None:

@@ -5,16 +5,11 @@ import signal
 
 import numpy as np
 import pytest
+from running import initialize_and_run as run
 
 import headrace as tf
 
 Pair = collections.namedtuple("Pair", "a b")
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 class TestValue:

@@ -2,15 +2,11 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 
 D = tf.distributions
-
-
-def run(fetch):
-    with tf.Session() as session:
-        return session.run(fetch)
 
 
 def normal():

@@ -1,15 +1,10 @@
 """Defun: TF1's functions with declared types."""
 
 import pytest
+from running import initialize_and_run as run
 
 import headrace as tf
 from headrace.tensorflow.names import places
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 class TestCall:

@@ -1,14 +1,9 @@
 """Variables and ``tf.function`` and ``Defun``: made once, outside the function, and passed as arguments."""
 
 import pytest
+from running import initialize_and_run as run
 
 import headrace as tf
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def test_made_on_the_first_call_and_lifted():

@@ -5,15 +5,11 @@ import sys
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 
 IMAGE = np.arange(2 * 4 * 5 * 3, dtype=np.float32).reshape(2, 4, 5, 3) / 120
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        return session.run(fetches, feeds)
 
 
 def test_shapes_as_far_as_they_are_known() -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import initialize_and_run as evaluate
 
 import headrace as tf
 
@@ -9,18 +10,6 @@ cells, legacy = tf.contrib.rnn, tf.contrib.legacy_seq2seq
 
 ENCODER = [np.array([1, 2]), np.array([3, 0]), np.array([2, 2])]
 DECODER = [np.array([1, 2]), np.array([2, 4])]
-
-
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with tf.Graph().as_default():
-        yield
-
-
-def evaluate(fetches, feed=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feed)
 
 
 def names():

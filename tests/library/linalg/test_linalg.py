@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 
 A = np.random.RandomState(0).randn(2, 3, 4)
 B = np.random.RandomState(1).randn(2, 4, 5)
-
-
-def run(tensor, feed=None):
-    with tf.Session() as session:
-        return session.run(tensor, feed)
 
 
 def test_matmul_picks_its_op_by_rank():

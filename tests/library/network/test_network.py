@@ -9,12 +9,6 @@ import pytest
 import headrace as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def ph(*shape: int | None, dtype: Any = tf.float32, name: str = "x") -> Any:
     return tf.placeholder(dtype, shape, name=name)
 

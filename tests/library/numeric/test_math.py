@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
-
-
-def run(tensor, feed=None):
-    with tf.Session() as session:
-        return session.run(tensor, feed)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])

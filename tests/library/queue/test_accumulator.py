@@ -1,7 +1,6 @@
 """Conditional accumulators from the public API: means, sums, late gradients, waiting, many threads."""
 
 import logging
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,12 +11,6 @@ import headrace as tf
 OFF = tf.ConfigProto(compile="off")
 SHORT = tf.RunOptions(timeout_in_ms=200)
 GENEROUS = tf.RunOptions(timeout_in_ms=30_000)
-
-
-@pytest.fixture
-def sess() -> Iterator[tf.Session]:
-    with tf.Session(config=OFF) as session:
-        yield session
 
 
 def test_names_and_shapes() -> None:

@@ -1,7 +1,6 @@
 """Barriers from the public API: components meet by key, in order, in many threads; closing; what is refused."""
 
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -15,12 +14,6 @@ OFF = tf.ConfigProto(compile="off")
 SHORT = tf.RunOptions(timeout_in_ms=200)
 GENEROUS = tf.RunOptions(timeout_in_ms=30_000)
 FIRST = -(2**63)
-
-
-@pytest.fixture
-def sess() -> Iterator[tf.Session]:
-    with tf.Session(config=OFF) as session:
-        yield session
 
 
 def test_old_imports_find_it() -> None:

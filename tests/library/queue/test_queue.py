@@ -8,14 +8,7 @@ import pytest
 import headrace as tf
 from headrace.graph import raw_ops
 
-OFF = tf.ConfigProto(compile="off")
 SHORT = tf.RunOptions(timeout_in_ms=200)
-
-
-@pytest.fixture
-def sess():  # type: ignore[no-untyped-def]
-    with tf.Session(config=OFF) as session:
-        yield session
 
 
 def test_one_step_may_enqueue_what_it_dequeues(sess: tf.Session) -> None:

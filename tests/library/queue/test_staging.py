@@ -1,6 +1,5 @@
 """Staging areas from the public API: in order and by key, limits, names, waiting, many threads."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,6 @@ StagingArea = tf.contrib.staging.StagingArea
 OFF = tf.ConfigProto(compile="off")
 SHORT = tf.RunOptions(timeout_in_ms=200)
 GENEROUS = tf.RunOptions(timeout_in_ms=30_000)
-
-
-@pytest.fixture
-def sess() -> Iterator[tf.Session]:
-    with tf.Session(config=OFF) as session:
-        yield session
 
 
 def test_old_imports_find_them() -> None:

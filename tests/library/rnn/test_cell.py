@@ -4,22 +4,11 @@ import copy
 
 import numpy as np
 import pytest
+from running import initialize_and_run as evaluate
 
 import headrace as tf
 
 cells = tf.contrib.rnn
-
-
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with tf.Graph().as_default():
-        yield
-
-
-def evaluate(fetches, feed=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feed)
 
 
 def sigmoid(x):

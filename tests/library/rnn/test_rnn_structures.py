@@ -47,12 +47,6 @@ class Saver:
         return tf.identity(state)
 
 
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def wide(batch):
     return STEPS * [tf.placeholder(tf.float32, (batch, *DIMS), name="x")]
 

@@ -1,17 +1,10 @@
 """Unrolling in loops: second derivatives, immediate execution, unknown sizes, shapes."""
 
 import numpy as np
-import pytest
 
 import headrace as tf
 
 X = np.cos(np.arange(24, dtype=np.float64)).reshape(2, 4, 3)
-
-
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with tf.Graph().as_default():
-        yield
 
 
 def test_derivatives_of_first_and_second_order():

@@ -11,12 +11,6 @@ BATCH, SIZE, SYMBOLS, END = 3, 4, 6, 0
 START = np.cos(1.3 * np.arange(BATCH * SIZE, dtype=np.float32)).reshape(BATCH, SIZE)
 
 
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def test_tile_batch():
     tiled = seq2seq.tile_batch((tf.constant([1, 2]), tf.constant([[1.0, 2.0], [3.0, 4.0]])), 2)
     assert tiled[1].shape.as_list() == [4, 2]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import initialize_and_run as evaluate
 
 import headrace as tf
 
@@ -16,12 +17,6 @@ def fresh_graph():
     with tf.Graph().as_default():
         tf.set_random_seed(3)
         yield
-
-
-def evaluate(fetches, feed=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feed)
 
 
 def softmax(x):

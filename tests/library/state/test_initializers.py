@@ -5,14 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 from headrace.library.state.initializers import Initializer, contrib_variance_scaling_initializer, xavier_initializer
-
-
-def run(tensor: tf.Tensor) -> np.ndarray:
-    with tf.Session() as sess:
-        return sess.run(tensor)
 
 
 def test_zeros_ones_constant() -> None:

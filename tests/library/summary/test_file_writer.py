@@ -15,12 +15,6 @@ sys.modules.setdefault("tensorboard.compat.notf", types.ModuleType("tensorboard.
 EventAccumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator").EventAccumulator
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def number(tag, value):
     return tf.Summary(value=[tf.Summary.Value(tag=tag, simple_value=value)])
 

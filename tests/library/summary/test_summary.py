@@ -6,12 +6,6 @@ import pytest
 import headrace as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def parsed(tensor, feed=None):
     with tf.Session() as session:
         return tf.Summary.FromString(session.run(tensor, feed))

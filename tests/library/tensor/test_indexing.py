@@ -2,19 +2,9 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
-def run(tensor, feed=None):
-    with tf.Session() as session:
-        return session.run(tensor, feed)
 
 
 @pytest.mark.parametrize(

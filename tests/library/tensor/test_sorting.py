@@ -2,15 +2,11 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 
 X = np.random.RandomState(0).randn(3, 4, 5).astype(np.float32)
-
-
-def run(tensor, feed=None):
-    with tf.Session() as session:
-        return session.run(tensor, feed)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 
@@ -20,11 +21,6 @@ def late(value: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
 
 def count() -> Any:
     return late(5, [], np.int32)
-
-
-def run(tensor: Any) -> Any:
-    with tf.Session() as session:
-        return session.run(tensor)
 
 
 PAIRS = [[1, 2], [1, 0]]

@@ -5,15 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 
 GRID = [["a", "b", "c", "d"], ["e", "f", "", "h"]]
-
-
-def run(tensor: Any, feeds: Any = None) -> Any:
-    with tf.Session() as session:
-        return session.run(tensor, feeds)
 
 
 @pytest.mark.parametrize(

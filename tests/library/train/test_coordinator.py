@@ -18,11 +18,6 @@ LIMIT_S = 20.0
 
 
 @pytest.fixture
-def coord() -> tf.train.Coordinator:
-    return tf.train.Coordinator()
-
-
-@pytest.fixture
 def blocked() -> Iterator[Callable[[str], threading.Thread]]:
     """Starts threads of a name that run until the test ends."""
     release = threading.Event()

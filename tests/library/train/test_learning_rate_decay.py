@@ -68,12 +68,6 @@ NAMES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def curve(make):
     step = tf.placeholder(tf.int64, [])
     rate = make(step)

@@ -35,11 +35,6 @@ class Looper(tf.train.LooperThread):
             self.coord.request_stop()
 
 
-@pytest.fixture
-def coord() -> tf.train.Coordinator:
-    return tf.train.Coordinator()
-
-
 @pytest.mark.parametrize("interval", [None, 0, 0.001, -1])
 def test_start_beats_stop(coord: tf.train.Coordinator, interval: float | None) -> None:
     looper = Looper(coord, interval)

@@ -8,12 +8,6 @@ import pytest
 import headrace as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def run(train_op, fetches, steps):
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

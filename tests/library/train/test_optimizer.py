@@ -13,12 +13,6 @@ import headrace as tf
 GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "optimizer.npz")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def quadratic(name: str = "W", **options):
     """A variable of ones and the sum of its squares."""
     variable = tf.Variable(np.ones([2, 2], np.float32), name=name, **options)

@@ -8,12 +8,6 @@ import pytest
 import headrace as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def loss_of(variable):
     return tf.reduce_sum(tf.square(variable))
 

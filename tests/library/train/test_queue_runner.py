@@ -10,7 +10,7 @@ import importlib
 import pickle
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -63,17 +63,6 @@ def ends_after(limit: int) -> Callable[[int], None]:
 
 def fails(number: int) -> None:
     raise ValueError("a broken file")
-
-
-@pytest.fixture
-def coord() -> tf.train.Coordinator:
-    return tf.train.Coordinator()
-
-
-@pytest.fixture
-def session() -> Iterator[tf.Session]:
-    with tf.Session() as session:
-        yield session
 
 
 def join(threads: list[threading.Thread]) -> None:

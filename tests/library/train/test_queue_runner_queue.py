@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,17 +11,6 @@ import headrace as tf
 pytestmark = pytest.mark.skipif(not hasattr(tf, "FIFOQueue"), reason="there are no queues yet")
 GRACE_S = 20.0
 """How long threads may take to end."""
-
-
-@pytest.fixture
-def coord() -> tf.train.Coordinator:
-    return tf.train.Coordinator()
-
-
-@pytest.fixture
-def session() -> Iterator[tf.Session]:
-    with tf.Session() as session:
-        yield session
 
 
 def counted(limit: int, threads: int = 1, capacity: int = 3) -> tuple[tf.FIFOQueue, tf.train.QueueRunner]:

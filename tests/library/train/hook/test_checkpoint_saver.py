@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,7 @@ import pytest
 
 import headrace as tf
 
-
-@pytest.fixture(autouse=True)
-def writers() -> Iterator[None]:
-    yield
-    tf.summary.FileWriterCache.clear()
+pytestmark = pytest.mark.usefixtures("writers")
 
 
 @pytest.fixture

@@ -36,11 +36,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-@pytest.fixture
-def train() -> Any:
-    return tf.train.get_or_create_global_step().assign_add(1)
-
-
 def run(train: Any, count: int, hook: Any) -> None:
     with tf.train.MonitoredSession(hooks=[hook]) as sess:
         for _ in range(count):

@@ -24,11 +24,6 @@ HOOKS: list[Callable[[], Any]] = [
 ]
 
 
-@pytest.fixture
-def train() -> Any:
-    return tf.train.get_or_create_global_step().assign_add(1)
-
-
 @pytest.mark.parametrize("make", HOOKS)
 def test_a_hook_needs_a_global_step(make: Any) -> None:
     hook = make()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from golden import checkpoint_cases as cases
+from running import initialized_session as session
 
 import headrace as tf
 from headrace.core import errors, remote_file
@@ -15,12 +16,6 @@ from headrace.eager.context import eager_mode
 from headrace.resources.file.bundle.reader import BundleReader
 
 GOLDEN = str(Path(__file__).parents[3] / "golden/checkpoints")
-
-
-def session() -> Any:
-    opened = tf.Session()
-    opened.run(tf.global_variables_initializer())
-    return opened
 
 
 def kept(folder: Path) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from running import initialized_session as session
 
 import headrace as tf
 from headrace.core import errors, file
@@ -37,12 +38,6 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     monkeypatch.setattr(file, "sync", disk.sync)
     yield disk
     disk.open.set()
-
-
-def session() -> Any:
-    opened = tf.Session()
-    opened.run(tf.global_variables_initializer())
-    return opened
 
 
 def test_the_file_has_the_values_of_the_moment(tmp_path: Path, disk: Disk) -> None:

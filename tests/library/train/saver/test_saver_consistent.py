@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from running import initialized_session as session
 
 import headrace as tf
 from headrace.core import errors
@@ -59,12 +60,6 @@ def beside(call: Callable[[], Any]) -> Iterator[list[BaseException]]:
     yield failed
     thread.join(30)
     assert not thread.is_alive()
-
-
-def session() -> Any:
-    opened = tf.Session()
-    opened.run(tf.global_variables_initializer())
-    return opened
 
 
 def values(path: str) -> tuple[float, float]:

@@ -174,11 +174,6 @@ def test_a_handler_of_the_program_stays(tmp_path: Path) -> None:
 # ---- in this process
 
 
-@pytest.fixture
-def train() -> Any:
-    return tf.train.get_or_create_global_step().assign_add(1)
-
-
 def session(tmp_path: Path) -> Any:
     hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=1000)
     return tf.train.MonitoredSession(hooks=[hook])

@@ -1,0 +1,22 @@
+"""Sessions for tests that need one for a single run."""
+
+from typing import Any
+
+import headrace as tf
+
+
+def run(fetches: Any, feed: Any = None) -> Any:
+    with tf.Session() as session:
+        return session.run(fetches, feed)
+
+
+def initialize_and_run(fetches: Any, feed: Any = None) -> Any:
+    with initialized_session() as session:
+        return session.run(fetches, feed)
+
+
+def initialized_session() -> tf.Session:
+    """A session in which all variables have values."""
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
+    return session
