@@ -60,10 +60,7 @@ relu.array_kernel(lambda features: np.maximum(features, _ZERO))
 relu_grad = activation_grad("ReluGrad", REAL)
 piecewise_linear(relu_grad)
 
-
-@relu_grad.kernel
-def _(gradients, features):
-    return threshold_backward(gradients, features, 0)
+relu_grad.kernel(lambda gradients, features: threshold_backward(gradients, features, 0))
 
 
 @relu_grad.kernel(T=UNSIGNED)
@@ -72,9 +69,7 @@ def _(gradients, features):
     return chosen.to(gradients.dtype)
 
 
-@relu_grad.array_kernel
-def _(gradients, features):
-    return np.where(np.greater(features, _ZERO), gradients, _ZERO)
+relu_grad.array_kernel(lambda gradients, features: np.where(np.greater(features, _ZERO), gradients, _ZERO))
 
 
 # ---- Relu6
@@ -136,12 +131,7 @@ def _(features):
 
 
 elu_grad = activation_grad("EluGrad", FLOATING, "outputs")
-
-
-@elu_grad.kernel
-def _(gradients, outputs):
-    return elu_backward(gradients, 1.0, 1.0, 1.0, True, outputs)
-
+elu_grad.kernel(lambda gradients, outputs: elu_backward(gradients, 1.0, 1.0, 1.0, True, outputs))
 
 selu = activation("Selu", FLOATING, lambda node, grad: raw_ops.SeluGrad(grad, node.outputs[0]))
 selu.kernel(torch.selu)

@@ -70,12 +70,7 @@ not_equal.number_kernel("{0} != {1}")
 approximate = op("ApproximateEqual(x: T, y: T; tolerance: float = 1e-05) -> (z: bool)", T=NUMERIC, lenient=True)
 approximate.shape(lambda x, y, tolerance: x.merge_with(y))
 approximate.not_differentiable()
-
-
-@approximate.kernel
-def _(x, y, tolerance):
-    return torch.abs(x - y) < tolerance
-
+approximate.kernel(lambda x, y, tolerance: torch.abs(x - y) < tolerance)
 
 widen(approximate, lambda x, y, tolerance: torch.abs(x - y) < tolerance)
 

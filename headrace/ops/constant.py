@@ -21,9 +21,7 @@ def _(value, dtype):
     return value.shape
 
 
-@const.value
-def _(node):
-    return node.attrs["value"]
+const.value(lambda node: node.attrs["value"])
 
 
 @const.kernel

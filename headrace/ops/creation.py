@@ -39,9 +39,7 @@ def _(node, dims, value):
     return np.broadcast_to(value, [int(d) for d in dims])
 
 
-@fill.gradient
-def _(node, grad):
-    return [None, raw_ops.Sum(grad, raw_ops.Range(0, raw_ops.Rank(grad), 1))]
+fill.gradient(lambda node, grad: [None, raw_ops.Sum(grad, raw_ops.Range(0, raw_ops.Rank(grad), 1))])
 
 
 def _scalar(value):
@@ -62,9 +60,7 @@ def _(dims, value):
     return value.expand(dims).clone(memory_format=torch.contiguous_format)
 
 
-@fill.array_kernel
-def _(dims, value):
-    return np.full(dims, _scalar(value), value.dtype)
+fill.array_kernel(lambda dims, value: np.full(dims, _scalar(value), value.dtype))
 
 
 @fill.kernel(T=dtypes.string)

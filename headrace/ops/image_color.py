@@ -62,11 +62,7 @@ to_rgb.not_differentiable()
 to_rgb.shape(_three)
 to_rgb.kernel(_of_three(_to_rgb))
 contrast = op("AdjustContrastv2(images: T[3+], contrast_factor: float32[0]) -> (output: T)", T=_HALF, lenient=True)
-
-
-@contrast.shape
-def _(images, contrast_factor):
-    return images.with_rank_at_least(3)
+contrast.shape(lambda images, contrast_factor: images.with_rank_at_least(3))
 
 
 @contrast.kernel
@@ -82,17 +78,8 @@ def _adjusted(images, change):
 
 hue = op("AdjustHue(images: T[3+], delta: float32) -> (output: T)", T=_HALF, lenient=True)
 hue.shape(lambda images, delta: _three(images.with_rank_at_least(3)))
-
-
-@hue.kernel
-def _(images, delta):
-    return _adjusted(images, lambda h, s, v: (torch.remainder(h + delta, 1.0), s, v))
-
+hue.kernel(lambda images, delta: _adjusted(images, lambda h, s, v: (torch.remainder(h + delta, 1.0), s, v)))
 
 saturation = op("AdjustSaturation(images: T[3+], scale: float32) -> (output: T)", T=_HALF, lenient=True)
 saturation.shape(lambda images, scale: _three(images.with_rank_at_least(3)))
-
-
-@saturation.kernel
-def _(images, scale):
-    return _adjusted(images, lambda h, s, v: (h, (s * scale).clamp(0, 1), v))
+saturation.kernel(lambda images, scale: _adjusted(images, lambda h, s, v: (h, (s * scale).clamp(0, 1), v)))

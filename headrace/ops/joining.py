@@ -277,11 +277,7 @@ pack.kernel(torch.stack)
 pack.kernel(np.stack, T=dtypes.string)
 pack.array_kernel(lambda values, axis: np.stack(values, axis) if axis else np.array(values))
 pack.number_kernel(ALL)
-
-
-@pack.gradient
-def _(node, grad):
-    return list(raw_ops.Unpack(grad, num=len(node.inputs), axis=node.attrs["axis"]))
+pack.gradient(lambda node, grad: list(raw_ops.Unpack(grad, num=len(node.inputs), axis=node.attrs["axis"])))
 
 
 @pack.shape

@@ -17,9 +17,7 @@ for one in (in_use, at_most, limit):
     one.shape(lambda: ())
 
 
-@in_use.state
-def _(context):
-    return context.device_name, context.resources
+in_use.state(lambda context: (context.device_name, context.resources))
 
 
 @in_use.kernel
@@ -35,6 +33,4 @@ for _type in COUNTED:
         return torch.tensor(max_bytes_in_use(device))
 
 
-@limit.kernel
-def _(*, device):
-    return torch.tensor(memory_limit(device))
+limit.kernel(lambda *, device: torch.tensor(memory_limit(device)))

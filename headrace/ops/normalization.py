@@ -179,11 +179,7 @@ lrn_grad = op(
     T=HALF_OR_FLOAT,
     lenient=True,
 )
-
-
-@lrn.shape
-def _(input, depth_radius, bias, alpha, beta):
-    return input.with_rank(4)
+lrn.shape(lambda input, depth_radius, bias, alpha, beta: input.with_rank(4))
 
 
 @lrn_grad.shape

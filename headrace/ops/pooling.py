@@ -375,9 +375,7 @@ def declare_avg(suffix, rank):
     def _(node, grad):
         return [getattr(raw_ops, grad_name)(raw_ops.Shape(node.inputs[0]), grad, **attributes(node))]
 
-    @back.gradient
-    def _(node, grad):
-        return [None, getattr(raw_ops, name)(grad, **attributes(node))]
+    back.gradient(lambda node, grad: [None, getattr(raw_ops, name)(grad, **attributes(node))])
 
     pool.kernel(avg_pool)
     back.kernel(avg_pool_grad)

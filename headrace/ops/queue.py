@@ -229,10 +229,7 @@ def _dequeue_many(name, method):
         asynchronous=True, stateful=True, host=True,
     )  # fmt: skip
     definition.not_differentiable()
-
-    @definition.shape
-    def _(handle, n, component_types, timeout_ms):
-        return [None] * len(component_types)
+    definition.shape(lambda handle, n, component_types, timeout_ms: [None] * len(component_types))
 
     @definition.begin
     def _(handle, n, component_types, timeout_ms, *, done):

@@ -146,11 +146,7 @@ unreduce = op(
     "-> (y: T)",
     T=NUMERIC, Tshape=INDEX, Tidx=INDEX, view=True,
 )  # fmt: skip
-
-
-@unreduce.shape
-def _(x, shape, axis, keep_dims, mean):
-    return None if shape is None else tuple(shape)
+unreduce.shape(lambda x, shape, axis, keep_dims, mean: None if shape is None else tuple(shape))
 
 
 @unreduce.kernel

@@ -20,11 +20,7 @@ delete = op("DeleteSessionTensor(handle: host string) -> ()", **_TRAITS)
 
 for one in (keep, keep_v2, get, delete):
     one.not_differentiable()
-
-    @one.state
-    def _(context):
-        return SessionTensors.of(context.resources, context.owner)
-
+    one.state(lambda context: SessionTensors.of(context.resources, context.owner))
 
 keep.shape(lambda value: ())
 keep_v2.shape(lambda value: ())

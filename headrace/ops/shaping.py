@@ -26,11 +26,7 @@ shape = op("Shape(input: T; out_type: type = int32) -> (output: out_type)", T=AN
 shape.not_differentiable()
 shape.shape(lambda input, out_type: (input.ndims,))
 shape.kernel(lambda input, out_type: torch.tensor(input.shape, dtype=out_type))
-
-
-@shape.value
-def _(node, input):
-    return _dims_array(node.inputs[0].shape.tuple)
+shape.value(lambda node, input: _dims_array(node.inputs[0].shape.tuple))
 
 
 def _dims_array(dims):
@@ -191,9 +187,7 @@ def _(node, input, dim):
     return np.expand_dims(input, int(dim.reshape(())))
 
 
-@expand_dims.kernel
-def _(input, dim):
-    return input.unsqueeze(dim if type(dim) is int else _one(dim))
+expand_dims.kernel(lambda input, dim: input.unsqueeze(dim if type(dim) is int else _one(dim)))
 
 
 @expand_dims.kernel(T=dtypes.string)
@@ -380,9 +374,7 @@ def _(node, s0, s1):
     return _dims_array(broadcast_shape(s0.tolist(), s1.tolist()).tuple)
 
 
-@broadcast_args.kernel
-def _(s0, s1):
-    return torch.tensor(_together(s0.tolist(), s1.tolist()), dtype=s0.dtype)
+broadcast_args.kernel(lambda s0, s1: torch.tensor(_together(s0.tolist(), s1.tolist()), dtype=s0.dtype))
 
 
 def _together(a, b):

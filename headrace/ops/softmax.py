@@ -19,12 +19,7 @@ softmax.kernel(lambda logits: torch.softmax(logits, -1))
 
 softmax_grad = op("_SoftmaxGrad(gradients: T, softmax: T) -> (backprops: T)", T=FLOATING)
 softmax_grad.shape(lambda gradients, softmax: gradients.merge_with(softmax))
-
-
-@softmax_grad.kernel
-def _(gradients, softmax):
-    return softmax_backward(gradients, softmax, -1, softmax.dtype)
-
+softmax_grad.kernel(lambda gradients, softmax: softmax_backward(gradients, softmax, -1, softmax.dtype))
 
 log_softmax = op("LogSoftmax(logits: T[1+]) -> (logsoftmax: T)", T=FLOATING, lenient=True)
 log_softmax.shape(lambda logits: logits.with_rank_at_least(1))

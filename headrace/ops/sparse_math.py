@@ -187,10 +187,7 @@ def _(node, indices_grad, values_grad, shape_grad):
 
 def _extreme(name, types, choose):
     definition = op(f"{name}({_PAIR}) -> (output_indices: int64, output_values: T)", T=types, dynamic_shape=True)
-
-    @definition.shape
-    def _(*parts):
-        return [(None, _pair_rank(*parts)), (None,)]
+    definition.shape(lambda *parts: [(None, _pair_rank(*parts)), (None,)])
 
     @definition.kernel
     def _(*parts):

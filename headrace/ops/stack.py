@@ -71,9 +71,7 @@ def _(max_size, elem_type, stack_name, *, node):
     return Stack(stack_name or node.name, max_size, elem_type)
 
 
-@_stack_v1.kernel
-def _(elem_type, stack_name, *, node):
-    return Stack(stack_name or node.name, -1, elem_type)
+_stack_v1.kernel(lambda elem_type, stack_name, *, node: Stack(stack_name or node.name, -1, elem_type))
 
 
 # ---- temporary variables
