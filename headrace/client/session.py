@@ -507,7 +507,6 @@ class InteractiveSession(BaseSession):
                 True  # as in TensorFlow: errors of nodes that nobody runs are not told
             )
         super().__init__(target, graph, config)
-        self._explicit_graph = graph
         self._default_session = self.as_default()
         self._default_session.__enter__()
         self._default_graph = graph.as_default() if graph is not None else None

@@ -55,10 +55,6 @@ _lock = threading.Lock()
 _new_graph: list[Callable[[], Graph]] = []
 
 
-# The graphs entered in this thread, innermost last.  For callers that cannot afford one more function call.
-entered_graphs = _graphs.get
-
-
 def set_graph_factory(factory: Callable[[], Graph]) -> None:
     """Called once by the graph module: how to make the global default graph."""
     _new_graph[:] = [factory]

@@ -80,9 +80,6 @@ def _gather(params, indices, axis, batch_dims):
         raise
 
 
-_index_select = torch.index_select
-
-
 def _batch_layout(params_shape, indices_shape, axis, batch_dims):
     """-> the sizes (batch, between, axis, rest, indices) a batched gather works on, and the shape of its result."""
     axis %= len(params_shape)

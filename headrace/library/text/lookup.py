@@ -27,8 +27,8 @@ def tables_initializer(name: str = "init_all_tables") -> Operation:
 initialize_all_tables = tables_initializer
 
 
-class LookupInterface:
-    """What every table has."""
+class _Typed:
+    """What has types of keys and of values."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
@@ -41,6 +41,10 @@ class LookupInterface:
     @property
     def value_dtype(self) -> DType:
         return self._value_dtype
+
+
+class LookupInterface(_Typed):
+    """What every table has."""
 
     @property
     def name(self) -> str:
@@ -85,20 +89,8 @@ class _Handled(LookupInterface):
 # ---- tables that are filled once
 
 
-class TableInitializerBase:
+class TableInitializerBase(_Typed):
     """What fills a table."""
-
-    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
-        self._key_dtype = dtypes.as_dtype(key_dtype)
-        self._value_dtype = dtypes.as_dtype(value_dtype)
-
-    @property
-    def key_dtype(self) -> DType:
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> DType:
-        return self._value_dtype
 
     def initialize(self, table: Any) -> Operation:
         raise NotImplementedError
