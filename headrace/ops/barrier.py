@@ -11,10 +11,10 @@ from headrace.core.dtypes import ANY, resource, variant
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.ops.shared.resource import check_dtype, check_resource, check_scalar, shared_resource
+from headrace.resources.calling.batch import empty_batch, split
 from headrace.resources.calling.invoke import bind_attr
 from headrace.resources.calling.value import TORCH_DTYPES
 from headrace.resources.state.barrier import Barrier, batch_of
-from headrace.resources.state.queue.batch import empty_batch, split
 from headrace.resources.stepping.waiting import Later
 
 HELD = tuple(t for t in ANY if t not in (resource, variant))

@@ -12,12 +12,12 @@ from headrace.core.dtypes import ANY, int32, resource, variant
 from headrace.core.dtypes import bool as bool_
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
-from headrace.ops.shared.packed import pack, unpack
 from headrace.ops.shared.resource import check_resource, shared_resource
 from headrace.ops.shared.string_array import array_of
+from headrace.resources.calling.batch import empty_batch, pad_and_stack, split, stack, whole
 from headrace.resources.calling.invoke import bind_attr
+from headrace.resources.calling.packed import pack, unpack
 from headrace.resources.calling.value import FROM_TORCH, TORCH_DTYPES
-from headrace.resources.state.queue.batch import empty_batch, pad_and_stack, split, stack, whole
 from headrace.resources.state.queue.queue import Queue
 from headrace.resources.state.queue.store import FifoStore, PriorityStore, ShuffleStore
 from headrace.resources.stepping.waiting import Later

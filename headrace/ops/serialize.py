@@ -7,9 +7,9 @@ import torch
 
 from headrace.core.dtypes import ANY, resource, string, variant
 from headrace.core.registry import op
-from headrace.ops.shared.packed import pack, unpack
 from headrace.ops.shared.sparse_entry import check_inside, check_parts, entries, join, select
 from headrace.ops.shared.string_array import array_of, scalar_of
+from headrace.resources.calling.packed import pack, unpack
 
 HELD = tuple(t for t in ANY if t not in (resource, variant) and not t.is_quantized)
 

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from headrace.core.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
+from headrace.resources.calling.batch import stack
 from headrace.resources.calling.value import Value
-from headrace.resources.state.queue.batch import stack
 from headrace.resources.state.queue.machine import Close, Offer, QueueMachine, Take
 from headrace.resources.state.queue.store import Element, PriorityStore
 from headrace.resources.stepping.attempt import Attempt, Driver, Ended

@@ -8,8 +8,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from resources.calls import Call
 
 from headrace.core.errors import AbortedError
+from headrace.core.random_words import RandomWords
 from headrace.resources.state.queue.queue import Queue
-from headrace.resources.state.queue.store import FifoStore, PriorityStore, ShuffleStore, _Words
+from headrace.resources.state.queue.store import FifoStore, PriorityStore, ShuffleStore
 
 SEEDS = 5, 6
 KEPT = 2
@@ -19,7 +20,7 @@ class Model:
     """One element moves at a time, in from the first that adds until it must wait, then out to the first that takes."""
 
     def __init__(self, kind, capacity):
-        self.kind, self.capacity, self.words = kind, capacity, _Words.seeded(*SEEDS)
+        self.kind, self.capacity, self.words = kind, capacity, RandomWords.seeded(*SEEDS)
         self.content, self.closed = [], False
         self.adders, self.takers = [], []  # dicts of a call's number and what is left to do
         self.outcomes = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -11,7 +13,7 @@ from headrace.core.tensor_proto import decode, encode
 from headrace.resources.calling.value import FROM_TORCH
 
 
-def pack(value, raw_strings=True):
+def pack(value: Any, raw_strings: bool = True) -> bytes:
     """A run-time value as an encoded TensorProto."""
     if isinstance(value, np.ndarray):
         return encode(value, string, raw_strings)
@@ -20,13 +22,13 @@ def pack(value, raw_strings=True):
     return encode(value.numpy(), FROM_TORCH[value.dtype])
 
 
-def unpack(data, expected):
-    """The inverse of ``pack``; the dtype must be the one that was asked for."""
+def unpack(data: bytes, expected: Any = None) -> Any:
+    """The inverse of ``pack``; the dtype must be the one that was asked for, if one was."""
     try:
         dtype, array = decode(data)
     except (ValueError, TypeError) as e:
         raise ValueError(f"Could not parse `serialized` as TensorProto, contents: {data[:60]!r} ({e})") from None
-    expected = FROM_TORCH.get(expected, expected)
+    expected = dtype if expected is None else FROM_TORCH.get(expected, expected)
     if dtype is not expected:
         raise ValueError(f"Type mismatch between parsed tensor ({dtype.name}) and dtype ({expected.name})")
     if dtype is string:

@@ -1,8 +1,8 @@
 """Elements to batches and back: stacking, padding, splitting.
 
 A value is a torch tensor, or a numpy array of bytes objects for strings.  An element is a tuple of values, a batch a
-tuple of values with one more dimension in front.  A row of a batch waits in its queue as an array or a number of numpy's,
-which is made in a tenth of the time of a tensor: `whole` and `stack` give tensors again.
+tuple of values with one more dimension in front.  A row of a batch waits in a queue or a dataset as an array or a number of
+numpy's, which is made in a tenth of the time of a tensor: `whole` and `stack` give tensors again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from torch.nn.utils.rnn import pad_sequence
 from headrace.core.dtypes import DType, string
 from headrace.core.shape import TensorShape
 from headrace.resources.calling.value import Value, tensor_held, torch_dtype
-from headrace.resources.state.queue.store import Element
+
+Element = tuple[Any, ...]
 
 PIECE: Final = (
     4096  # bytes of a batch that may stay alive for one small row of it; the row's own objects take about 300

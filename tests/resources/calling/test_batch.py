@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headrace.core import dtypes
-from headrace.resources.state.queue.batch import PIECE, empty_batch, pad_and_stack, split, stack, whole
+from headrace.resources.calling.batch import PIECE, empty_batch, pad_and_stack, split, stack, whole
 
 
 def words(*items):
