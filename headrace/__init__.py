@@ -365,7 +365,8 @@ if _TYPE_CHECKING:
         merge_all_summaries as merge_all_summaries, merge_summary as merge_summary, scalar_summary as scalar_summary,
     )
     from headrace import (
-        app as app, audio as audio, bitwise as bitwise, compat as compat, contrib as contrib, debugging as debugging,
+        app as app, audio as audio, bitwise as bitwise, compat as compat, contrib as contrib, data as data,
+        debugging as debugging,
         distributions as distributions, dtypes as dtypes, estimator as estimator, examples as examples,
         feature_column as feature_column,
         flags as flags, gfile as gfile, graph_util as graph_util, image as image, initializers as initializers,
@@ -381,9 +382,10 @@ newaxis = None
 del _ops, _operators, _process
 
 _ON_DEMAND = frozenset(
-    "app audio bitwise compat contrib debugging distributions dtypes estimator examples feature_column flags gfile graph_util "
-    "image initializers io layers linalg logging lookup losses manip math metrics nest nn profiler python_io quantization queue "
-    "random resource_loader saved_model sets signal sparse spectral strings summary sysconfig test train version".split()
+    "app audio bitwise compat contrib data debugging distributions dtypes estimator examples feature_column flags gfile "
+    "graph_util image initializers io layers linalg logging lookup losses manip math metrics nest nn profiler python_io "
+    "quantization queue random resource_loader saved_model sets signal sparse spectral strings summary sysconfig test train "
+    "version".split()
 )
 _MESSAGES = frozenset(  # TensorBoard's: imported when one is first asked for
     "AttrValue Event GraphDef HistogramProto LogMessage MetaGraphDef NameAttrList NodeDef SessionLog Summary "

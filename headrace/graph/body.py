@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from headrace.core.dtypes import DType
@@ -243,6 +244,13 @@ class FuncGraph(Graph):
 
     def __repr__(self) -> str:
         return f"<{self.description} made at {self.source}, {len(self._nodes)} nodes>"
+
+
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """A body that a node holds and that runs by itself, not as a part of the node's step: the function of a dataset."""
+
+    body: Any  # a FuncGraph; in a plan a StepGraph
 
 
 def needed_controls(bodies: Sequence[FuncGraph]) -> list[Operation]:

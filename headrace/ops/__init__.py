@@ -17,6 +17,7 @@ from headrace.ops import (
     creation,
     ctc,
     ctc_decoder,
+    dataset,
     declare,
     decode,
     decomposition,

@@ -6,6 +6,8 @@ A loop keeps the variables that its condition or a used result depends on.  Othe
 gradient needs costs nothing in a step without it.  Integer and bool scalars are marked to be passed as plain numbers on
 the host, where conditions are decided.  A constant that a body uses is put into it, where it can be folded.
 
+A body that is `Detached` is instantiated whole, and looked at by no other pass: it is planned by itself where the node runs.
+
 A function that calls itself is instantiated once for the results that are used; the calls inside it share that body.
 """
 
@@ -17,7 +19,7 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
-from headrace.graph.body import FuncGraph
+from headrace.graph.body import Detached, FuncGraph
 from headrace.passes.bodies import bodies_of
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -49,11 +51,19 @@ def instantiate(graph: StepGraph, build: Build, recursion: Recursion) -> StepGra
             if effects is None:
                 effects = graph.after_effects()
             _cut(node, used, node in waited, build, recursion, effects)
+        elif any(isinstance(a, Detached) for a in node.attrs.values()):
+            node.attrs = {name: _detached(a, build) for name, a in node.attrs.items()}
         used.update(node.inputs)
         waited.update(node.control_inputs)
     if effects is not None:
         graph.sweep()
     return graph
+
+
+def _detached(attr: Any, build: Build) -> Any:
+    if not isinstance(attr, Detached) or not isinstance(attr.body, FuncGraph):
+        return attr
+    return Detached(build(attr.body.inputs, attr.body.outputs, attr.body.control_outputs))
 
 
 def is_instantiated(node: Node) -> bool:

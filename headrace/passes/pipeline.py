@@ -31,6 +31,7 @@ from headrace.passes.late_read import late_reads
 from headrace.passes.lower import lower, must_lower
 from headrace.passes.pass_on import CARRIERS, pass_on
 from headrace.passes.place import place
+from headrace.passes.portable import copy_of
 from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
 from headrace.passes.raise_primitives import has_primitives, raise_primitives, tie_holders
@@ -347,6 +348,16 @@ def make_placed_graph(
     for one in (*bodies_within(graph), graph):
         run_in_place(one, (Stage.READ,), context)
     return graph
+
+
+def make_detached_graph(body: StepGraph, device: str, options: Options) -> StepGraph:
+    """The graph of a detached body, each time a new one, all of it on one device."""
+    graph = copy_of(body)
+    for one in (*bodies_within(graph), graph):
+        for node in one.nodes:
+            node.device = device
+        run_in_place(one, (Stage.READ,), Context(options))
+    return rewrite_placed(graph, options)
 
 
 def rewrite_placed(graph: StepGraph, options: Options) -> StepGraph:

@@ -19,6 +19,7 @@ from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.core.source import Source
+from headrace.graph.body import Detached
 from headrace.passes.bodies import bodies_within
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -143,6 +144,8 @@ class _Writer:
             return ["scalar", self.array(np.asarray(value))]
         if isinstance(value, StepGraph):
             return ["graph", self.graph(value)]
+        if isinstance(value, Detached):
+            return ["detached", self.graph(value.body)]
         if type(value).__name__ in _SEQUENCES and type(value) in (tuple, list, set, frozenset):
             return [type(value).__name__, [self.attr(v) for v in value]]
         if type(value) is dict:
@@ -217,6 +220,8 @@ class _Reader:
             return self._data.arrays[content][()]
         if tag == "graph":
             return self.graph(content)
+        if tag == "detached":
+            return Detached(self.graph(content))
         if tag == "dict":
             return {self.attr(k): self.attr(v) for k, v in content}
         if tag == "object":

@@ -23,7 +23,18 @@ def test_dir_shows_no_part_of_the_system() -> None:
 
 def _is_face(package: str) -> bool:
     """Whether TensorFlow has a module of this name."""
-    return package in {"compat", "contrib", "estimator", "examples", "io", "lookup", "nn", "saved_model", "train"}
+    return package in {
+        "compat",
+        "contrib",
+        "data",
+        "estimator",
+        "examples",
+        "io",
+        "lookup",
+        "nn",
+        "saved_model",
+        "train",
+    }
 
 
 def test_dir_shows_every_public_name() -> None:

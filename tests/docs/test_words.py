@@ -29,7 +29,8 @@ class Word:
 WORDS: Final = {
     "record": Word(
         "core/record.py core/file_limits.py library/input/ library/text/ ops/decode.py ops/reader.py ops/record_input.py"
-        " resources/file/event_file.py resources/state/reader/ resources/state/record_input.py",
+        " resources/file/event_file.py resources/state/reader/ resources/state/record_input.py"
+        " resources/data/files.py library/data/readers.py ops/dataset/files.py",
         {
             "library/contrib/summary.py": TENSORFLOW,
             "library/train/hook/step_counter.py": TENSORFLOW,
@@ -62,7 +63,8 @@ WORDS: Final = {
         held=(ast.ClassDef,),
     ),
     "trace": Word(
-        "library/function/ graph/graph.py runtime/compiler/ runtime/code/kernel_problems.py library/testing/opcheck.py",
+        "library/function/ library/data/function.py graph/graph.py runtime/compiler/ runtime/code/kernel_problems.py"
+        " library/testing/opcheck.py",
         {
             **dict.fromkeys(
                 "core/config.py library/contrib/slim_learning.py library/testing/benchmark.py"

@@ -88,6 +88,8 @@ def _pieces(batch: np.ndarray[Any, Any]) -> list[Value]:
 
 def _stack_values(values: Sequence[Value]) -> Value:
     types = set(map(type, values))
+    if hasattr(values[0], "stacked"):  # sparse
+        return values[0].stacked(values)
     if torch.Tensor in types:
         return torch.stack(values if len(types) == 1 else [tensor_held(value) for value in values])  # type: ignore[arg-type]
     first = values[0]

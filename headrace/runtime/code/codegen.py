@@ -14,13 +14,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from types import CodeType, MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.registry import ALL, ArrayKernel, Kernel
 from headrace.core.signature import Arg
+from headrace.graph.body import Detached
 from headrace.graph.infer import group_inputs
 from headrace.passes.arrays import named_inputs, on_arrays
 from headrace.passes.instantiate import on_host
@@ -285,15 +286,20 @@ class _Writer:
             target = hooked.launched(target, node)
         if isinstance(node.attrs.get("body"), StepGraph):
             arguments = self.give(node, arguments)
-        arguments = arguments + [
-            self.body(a, device, node) if isinstance(a, StepGraph) else self.script.literal(a)
-            for a in bind_attrs(node.op_def, node.attrs)
-        ]
+        arguments = arguments + [self.attribute(a, device, node) for a in bind_attrs(node.op_def, node.attrs)]
         wants = extras(kernel, torch_device, None, node)
         if kernel.wants_state:
             wants["state"] = self.binder.state(node)
         arguments += [f"{key}={self.script.bind('x', value)}" for key, value in wants.items()]
         return f"{self.script.bind('k', target)}({', '.join(arguments)})"
+
+    def attribute(self, attr: Any, device: Any, node: Node) -> str:
+        """The expression of an attribute; a body is a function."""
+        if isinstance(attr, StepGraph):
+            return self.body(attr, device, node)
+        if isinstance(attr, Detached):  # its node is never part of what is compiled, so the binder is a worker's
+            return self.script.bind("f", cast(Any, self.binder).callable(attr.body))
+        return self.script.literal(attr)
 
     def begin(self, node: Node) -> str:
         """Writes the line that begins an asynchronous node; returns the name of what it waits for."""

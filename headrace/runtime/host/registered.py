@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from headrace.core.errors import OpError
 from headrace.core.registry import REGISTRY, Kernel
-from headrace.core.source import UNKNOWN, Source
+from headrace.core.source import UNKNOWN, Source, at
 from headrace.graph.graph import Graph
 from headrace.passes.step_graph import Node
 from headrace.resources.calling.invoke import bind_attr, find_kernel
@@ -44,6 +44,9 @@ class StateContext:
     memory: Callable[[Any, bool], Any] | None = None  # what `Variable` takes its memory from; None: torch's
     owner: int = EVERYBODY  # of state that no other session may see
     node_states: NodeStates | None = None  # of all nodes of the graph; None where nodes keep none
+    callable: Callable[[Any], Callable[..., Any]] | None = None  # plans a detached body
+    submit: Callable[[Callable[[], Any]], None] | None = None  # runs a call on a thread that works ahead
+    cores: int = 1
 
     def resource(self, resource_class: type[T], make: Callable[[], T], by_node_name: bool = False) -> T:
         """What the node's container holds under the node's ``shared_name``, made if it is not there.
@@ -70,6 +73,7 @@ class RegisteredGraph:
         self.writers = worker.writers
         self.steps = Steps(timeout)
         self.recorder: Recorder | None = None
+        self.plan_body: Callable[[Any], Callable[..., Any]] | None = None  # the planner's, if it has one
         self.owner = next(_numbers)
         self._lock = threading.RLock()
         self._states = NodeStates()  # of nodes that hold their state themselves, such as random ones
@@ -110,6 +114,12 @@ class RegisteredGraph:
                 shared = self._constants[key] = (array, value)
             return shared[1]
 
+    def callable(self, body: Any) -> Callable[..., Any]:
+        """A detached body as a function of run-time values, which any thread may call."""
+        if self.plan_body is None:
+            raise RuntimeError(f"Attempted to use a closed Session. {at()}")
+        return self.plan_body(body)
+
     def state(self, node: Node) -> Any:
         """The node's state, made on first use and shared by all plans; containers are asked again after a reset."""
         with self._lock:
@@ -130,7 +140,8 @@ class RegisteredGraph:
         device = self.torch_device(node.device)
         context = StateContext(
             node.name, node.attrs, device, self.resources, graph, node.source, node.device,
-            getattr(self.place(node.device), "memory", None), self.owner, self._states,
+            getattr(self.place(node.device), "memory", None), self.owner, self._states, self.callable,
+            self.worker.ahead.submit, self.worker.cores,
         )  # fmt: skip
         with _blaming(node):
             state = rule(context)
@@ -148,6 +159,7 @@ class RegisteredGraph:
             self._states.end()
             self._handles.clear()
             self._constants.clear()
+            self.plan_body = None
         self.resources.forget(self.owner)
         self.writers.forget(self.owner)
         self.worker.leave_session(self)

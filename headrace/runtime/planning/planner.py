@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from headrace.core.config import ConfigProto
 from headrace.core.process import no_collection
-from headrace.passes.pipeline import Options, passes_off
+from headrace.passes.pipeline import Options, make_detached_graph, passes_off
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
+from headrace.resources.calling.value import tensor_held
 from headrace.runtime.compiler.background import compile_in_background
 from headrace.runtime.compiler.compile import compile_region
 from headrace.runtime.drive.plans import Blueprint, SinglePlan, StepPlan
@@ -19,6 +21,25 @@ from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.planning.plan import make_compiled_plan, make_dynamic_plan, make_plan, make_plan_for
 from headrace.runtime.planning.tier import compile_mode
 from headrace.runtime.planning.variants import RUNS, Variants, has_shapes, may_gain
+
+
+@dataclass(frozen=True, slots=True)
+class _Detachment:
+    """The blueprint of a detached body."""
+
+    body: StepGraph
+    device: str
+
+    @property
+    def devices(self) -> Collection[str]:
+        return ()
+
+    def graph(self, options: Options) -> StepGraph:
+        return make_detached_graph(self.body, self.device, options)
+
+
+def _copied(value: Any) -> Any:
+    return value.clone() if hasattr(value, "clone") else value.copy()
 
 
 class Planner:
@@ -34,6 +55,7 @@ class Planner:
         self._compile_region = compile_region if self.compile_mode == "always" else compile_in_background
         self.lower = config.control_flow == "lowered"  # run loops and conditionals as primitives of control flow
         self.after_each_pass: Callable[[str, StepGraph], None] | None = None
+        registered.plan_body = self.plan_body
         self.whole: WholeGraph | None = None  # of a session: the client's graph, which decides where state is
 
     def options(self) -> Options:
@@ -59,6 +81,24 @@ class Planner:
         for one in plan.singles():
             self._equip(one)
         return plan
+
+    def plan_body(self, body: StepGraph) -> Callable[..., tuple[Any, ...]]:
+        """A detached body as a function of run-time values."""
+        device = self.registered.worker.device("").name
+        with no_collection():
+            plan = make_plan(_Detachment(body, device), self.registered, self.options())
+        for single in plan.singles():
+            single.gate = None  # a step that waits for the function may be inside
+        run = plan.run
+        if not any(node.op_def.traits.reads_buffer for node in plan.graph.nodes):
+            return lambda *values: run([tensor_held(value) for value in values])
+        borrowed = plan.borrowed
+
+        def call(*values: Any) -> tuple[Any, ...]:
+            results = run([tensor_held(value) for value in values])
+            return tuple([_copied(r) if b else r for r, b in zip(results, borrowed, strict=True)])
+
+        return call
 
     def _equip(self, plan: SinglePlan) -> None:
         """Gives a plan its variants: compiled, and for feeds of certain shapes."""

@@ -1,0 +1,236 @@
+"""tf.data.Iterator: what steps take the elements of datasets from."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.source import at
+from headrace.graph import context, raw_ops
+from headrace.graph.body import Detached, FuncGraph, function_name
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Operation, Tensor
+from headrace.library.data.structure import (
+    classes_of,
+    flat_shapes,
+    flat_types,
+    from_flat,
+    from_legacy,
+    is_compatible,
+    shapes_of,
+    types_of,
+)
+from headrace.library.scope import name_scope
+
+GLOBAL_ITERATORS = "iterators"
+GET_NEXT_CALL_WARNING_THRESHOLD = 32
+
+
+class Iterator:
+    """Gives the elements of a dataset, one for each step that uses ``get_next()``.
+
+    Made by ``dataset.make_one_shot_iterator()``, ``dataset.make_initializable_iterator()``, or by `from_structure` for
+    several datasets and `from_string_handle` for several iterators.  At the end steps raise OutOfRangeError.
+    """
+
+    def __init__(
+        self, iterator_resource: Tensor, initializer: Operation | None, output_types: Any, output_shapes: Any,
+        output_classes: Any,
+    ) -> None:  # fmt: skip
+        self._begin(iterator_resource, initializer, from_legacy(output_types, output_shapes, output_classes))
+
+    def _begin(self, iterator_resource: Tensor, initializer: Operation | None, spec: Any) -> None:
+        self._iterator_resource = iterator_resource
+        self._initializer = initializer
+        self._spec = spec
+        self._string_handle: Tensor | None = None
+        self._calls = 0
+        graph = context.get_default_graph()
+        graph.add_to_collection(GLOBAL_ITERATORS, iterator_resource)
+
+    @classmethod
+    def _of(cls, iterator_resource: Tensor, initializer: Operation | None, spec: Any) -> Iterator:
+        iterator = cls.__new__(cls)
+        iterator._begin(iterator_resource, initializer, spec)
+        return iterator
+
+    @staticmethod
+    def from_structure(
+        output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
+    ) -> Iterator:
+        """An iterator without a dataset: `make_initializer` gives the operations that begin one."""
+        spec = from_legacy(output_types, output_shapes, output_classes)
+        return Iterator._of(_resource(spec, shared_name), None, spec)
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+    ) -> Iterator:
+        """The iterator that a string stands for, usually a placeholder that is fed what ``string_handle()`` has given."""
+        spec = from_legacy(output_types, output_shapes, output_classes)
+        handle = convert_to_tensor(string_handle, dtypes.string)
+        resource = raw_ops.IteratorFromStringHandleV2(
+            handle, output_types=flat_types(spec), output_shapes=flat_shapes(spec)
+        )
+        return Iterator._of(resource, None, spec)
+
+    @property
+    def initializer(self) -> Operation:
+        """What begins the iterator again, from the first element on."""
+        if self._initializer is None:
+            raise ValueError(f"Iterator does not have an initializer. {at()}")
+        return self._initializer
+
+    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
+        """What begins the iterator with a dataset, whose elements must be like those of the iterator."""
+        with name_scope(name, "make_initializer") as scope:
+            _check_like(self._spec, dataset)
+            with context.get_default_graph().colocate_with(self._iterator_resource.op):
+                made: Operation = raw_ops.MakeIterator(dataset._variant_tensor, self._iterator_resource, name=scope)
+        return made
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element: in each step that uses it, another one."""
+        self._calls += 1
+        if self._calls > GET_NEXT_CALL_WARNING_THRESHOLD:
+            warnings.warn(
+                "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "
+                "`Iterator.get_next()` is being called inside a training loop, which will cause gradual slowdown and "
+                "eventual resource exhaustion. Call it once, before the loop, and run its result in each step.",
+                stacklevel=2,
+            )
+        tensors = raw_ops.IteratorGetNext(
+            self._iterator_resource,
+            output_types=flat_types(self._spec),
+            output_shapes=flat_shapes(self._spec),
+            name=name,
+        )
+        return from_flat(self._spec, tensors)
+
+    def string_handle(self, name: str | None = None) -> Tensor:
+        """A string that stands for the iterator, for `from_string_handle`."""
+        if name is None and self._string_handle is not None:
+            return self._string_handle
+        handle: Tensor = raw_ops.IteratorToStringHandle(self._iterator_resource, name=name)
+        self._string_handle = self._string_handle or handle
+        return handle
+
+    @property
+    def element_spec(self) -> Any:
+        return self._spec
+
+    @property
+    def output_types(self) -> Any:
+        return types_of(self._spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        return shapes_of(self._spec)
+
+    @property
+    def output_classes(self) -> Any:
+        return classes_of(self._spec)
+
+
+def _resource(spec: Any, shared_name: str | None) -> Tensor:
+    resource: Tensor = raw_ops.IteratorV2(
+        shared_name=shared_name or "", container="", output_types=flat_types(spec), output_shapes=flat_shapes(spec)
+    )
+    return resource
+
+
+def _check_like(spec: Any, dataset: Any) -> None:
+    other = dataset.element_spec
+    if is_compatible(spec, other):
+        return
+    for what, get in (("types", types_of), ("shapes", shapes_of), ("classes", classes_of)):
+        mine, theirs = get(spec), get(other)
+        if str(mine) != str(theirs):
+            raise TypeError(f"Expected output {what} {mine!r} but got dataset with output {what} {theirs!r}. {at()}")
+    raise TypeError(f"Expected elements like {spec!r} but got a dataset of {other!r}. {at()}")
+
+
+def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
+    """An iterator that begins when its ``initializer`` runs, and begins again each time it does."""
+    spec = dataset.element_spec
+    resource = _resource(spec, shared_name)
+    with context.get_default_graph().colocate_with(resource.op):
+        initializer = raw_ops.MakeIterator(dataset._variant_tensor, resource)
+    return Iterator._of(resource, initializer, spec)
+
+
+def make_one_shot_iterator(dataset: Any) -> Iterator:
+    """An iterator that begins with the first step that uses it, and cannot begin again.
+
+    The dataset may use constants only: no variables, tables or placeholders.
+    """
+    spec = dataset.element_spec
+    try:
+        factory = _by_value(dataset._variant_tensor)
+    except _Uncapturable as e:
+        raise ValueError(
+            "Failed to create a one-shot iterator for a dataset. `Dataset.make_one_shot_iterator()` does not support datasets "
+            "that capture stateful objects, such as a `Variable` or `LookupTable`. In these cases, use "
+            f"`Dataset.make_initializable_iterator()`. (Original error: {e}) {at()}"
+        ) from None
+    resource = raw_ops.OneShotIterator(
+        dataset_factory=Detached(factory), output_types=flat_types(spec), output_shapes=flat_shapes(spec)
+    )
+    return Iterator._of(resource, None, spec)
+
+
+class _Uncapturable(Exception):
+    """What a one-shot iterator cannot have in its factory."""
+
+
+def _by_value(dataset: Tensor) -> FuncGraph:
+    """A function without arguments that makes the dataset: a copy of all nodes that the dataset depends on."""
+    graph = context.get_default_graph()
+    body = FuncGraph("the factory of a one-shot iterator", graph, function_name("make_dataset"))
+    copies: dict[Operation, Operation] = {}
+    with body.as_default():
+        for op in _in_order(dataset.op):
+            traits = op.op_def.traits
+            if traits.feed:
+                raise _Uncapturable(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
+            if traits.stateful or any(t.dtype._is_ref_dtype for t in op._outputs):
+                raise _Uncapturable(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")
+            inputs = [copies[t.op]._outputs[t.value_index] for t in op.inputs]
+            copies[op] = body.create_op(
+                op.op_def, inputs, [t.dtype for t in op._outputs], name=op.name, attrs=dict(op.attrs)
+            )
+            copies[op].source = op.source
+        body.outputs = [copies[dataset.op]._outputs[dataset.value_index]]
+    return body
+
+
+def _in_order(op: Operation) -> list[Operation]:
+    """The node and all that it depends on, each after its inputs."""
+    order: dict[Operation, None] = {}
+    stack: list[tuple[Operation, bool]] = [(op, False)]
+    while stack:
+        one, ready = stack.pop()
+        if one in order:
+            continue
+        if ready:
+            order[one] = None
+            continue
+        stack.append((one, True))
+        stack.extend((t.op, False) for t in one.inputs)
+    return list(order)
+
+
+def get_output_types(dataset_or_iterator: Any) -> Any:
+    """The dtypes of the components of an element."""
+    return types_of(dataset_or_iterator.element_spec)
+
+
+def get_output_shapes(dataset_or_iterator: Any) -> Any:
+    """The shapes of the components of an element."""
+    return shapes_of(dataset_or_iterator.element_spec)
+
+
+def get_output_classes(dataset_or_iterator: Any) -> Any:
+    """The classes of the components of an element."""
+    return classes_of(dataset_or_iterator.element_spec)

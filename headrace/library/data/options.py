@@ -1,0 +1,90 @@
+"""tf.data.Options: settings that hold for a dataset and all that is made of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.source import at
+
+
+class _Settings:
+    """Named settings, None where nothing was said."""
+
+    _NAMES: tuple[str, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{type(self).__name__} has no property {name}: it has {', '.join(self._NAMES)} {at()}")
+
+    def __init__(self) -> None:
+        for name in self._NAMES:
+            object.__setattr__(self, name, None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._NAMES:
+            raise AttributeError(
+                f"Cannot set the property {name} on {type(self).__name__}: it has {', '.join(self._NAMES)} {at()}"
+            )
+        object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def merge(self, options: Any) -> Any:
+        """These settings, and those of others where they say something."""
+        merged = type(self)()
+        for name in self._NAMES:
+            mine, theirs = getattr(self, name), getattr(options, name)
+            both = isinstance(mine, _Settings) and isinstance(theirs, _Settings)
+            setattr(merged, name, mine.merge(theirs) if both else mine if theirs is None else theirs)
+        return merged
+
+
+class MapVectorizationOptions(_Settings):
+    _NAMES = ("enabled", "use_choose_fastest")
+
+
+class OptimizationOptions(_Settings):
+    _NAMES = (
+        "apply_default_optimizations", "autotune", "autotune_algorithm", "autotune_buffers", "autotune_cpu_budget",
+        "filter_fusion", "filter_with_random_uniform_fusion", "hoist_random_uniform", "map_and_batch_fusion",
+        "map_and_filter_fusion", "map_fusion", "map_parallelization", "map_vectorization", "noop_elimination",
+        "parallel_batch", "shuffle_and_repeat_fusion",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.map_vectorization = MapVectorizationOptions()
+
+
+class ThreadingOptions(_Settings):
+    _NAMES = ("max_intra_op_parallelism", "private_threadpool_size")
+
+
+class StatsOptions(_Settings):
+    _NAMES = ("aggregator", "counter_prefix", "latency_all_edges", "prefix")
+
+
+class DistributeOptions(_Settings):
+    _NAMES = ("auto_shard", "num_devices")
+
+
+class Options(_Settings):
+    """Settings for ``dataset.with_options(options)``.
+
+    ``experimental_deterministic = False`` lets parallel calls give their results in the order in which they are ready.  The
+    others are accepted as TensorFlow has them; what they tune there is decided here without them.
+    """
+
+    _NAMES = (
+        "experimental_deterministic", "experimental_distribute", "experimental_optimization", "experimental_slack",
+        "experimental_stateful_whitelist", "experimental_stats", "experimental_threading",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.experimental_distribute = DistributeOptions()
+        self.experimental_optimization = OptimizationOptions()
+        self.experimental_stats = StatsOptions()
+        self.experimental_threading = ThreadingOptions()

@@ -1,0 +1,8 @@
+"""Datasets: nodes that describe a chain of stages (resources/data), and the iterators that steps take elements from."""
+
+from headrace.ops.dataset import chain as chain
+from headrace.ops.dataset import element as element
+from headrace.ops.dataset import files as files
+from headrace.ops.dataset import function as function
+from headrace.ops.dataset import iterator as iterator
+from headrace.ops.dataset import source as source

@@ -1,0 +1,125 @@
+"""Datasets that call a function for each element.  The function is a body that is planned by itself, once for each dataset.
+
+What a function captures follows the dataset: values, then handles of variables.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from headrace.core.dtypes import ANY
+from headrace.core.errors import InvalidArgumentError
+from headrace.core.registry import op
+from headrace.ops.dataset.declare import TYPES, check_dataset, dataset, described
+from headrace.resources.calling.batch import whole
+from headrace.resources.data.ahead import ParallelMap, Prefetch
+from headrace.resources.data.function import Filter, Interleave, Map, Reduction
+from headrace.resources.data.group import Batch
+from headrace.resources.data.stage import Run
+
+_INPUT = "input_dataset: variant, other_arguments: list(Targuments)"
+_CAPTURED = {"Targuments": ANY, "Tref": ANY, "keeps": True}
+_REFS = "refs: ref list(Tref)"
+
+
+@dataset(
+    f"MapDataset({_INPUT}, {_REFS}; f: func, {TYPES}, use_inter_op_parallelism: bool = True, "
+    "preserve_cardinality: bool = False)",
+    **_CAPTURED,
+)
+def _(input_dataset, other_arguments, refs, f):
+    check_dataset(input_dataset)
+    return Map(input_dataset, f, [*other_arguments, *refs])
+
+
+@dataset(
+    f"ParallelMapDataset({_INPUT}, num_parallel_calls: host int32, {_REFS}; f: func, {TYPES}, "
+    "use_inter_op_parallelism: bool = True, sloppy: bool = False, preserve_cardinality: bool = False)",
+    **_CAPTURED,
+)
+def _(input_dataset, other_arguments, num_parallel_calls, refs, f, sloppy):
+    check_dataset(input_dataset)
+    _check_calls(num_parallel_calls)
+    return ParallelMap(input_dataset, f, [*other_arguments, *refs], num_parallel_calls, sloppy)
+
+
+def _check_calls(number):
+    if number < 1 and number != -1:
+        raise InvalidArgumentError(None, None, f"num_parallel_calls must be greater than zero, got {number}.")
+
+
+@dataset(
+    f"MapAndBatchDataset({_INPUT}, batch_size: host int64, num_parallel_calls: host int64, drop_remainder: host bool, "
+    f"{_REFS}; f: func, {TYPES}, preserve_cardinality: bool = False)",
+    **_CAPTURED,
+)
+def _(input_dataset, other_arguments, batch_size, num_parallel_calls, drop_remainder, refs, f):
+    check_dataset(input_dataset)
+    _check_calls(num_parallel_calls)
+    return Batch(
+        ParallelMap(input_dataset, f, [*other_arguments, *refs], num_parallel_calls), batch_size, drop_remainder
+    )
+
+
+@dataset(f"FilterDataset({_INPUT}, {_REFS}; predicate: func, {TYPES})", **_CAPTURED)
+def _(input_dataset, other_arguments, refs, predicate):
+    check_dataset(input_dataset)
+    return Filter(input_dataset, predicate, [*other_arguments, *refs])
+
+
+@dataset(f"FlatMapDataset({_INPUT}, {_REFS}; f: func, {TYPES})", **_CAPTURED)
+def _(input_dataset, other_arguments, refs, f):
+    check_dataset(input_dataset)
+    return Interleave(input_dataset, f, [*other_arguments, *refs], 1, 1)
+
+
+@dataset(
+    f"InterleaveDataset({_INPUT}, cycle_length: host int64, block_length: host int64, {_REFS}; f: func, {TYPES})",
+    **_CAPTURED,
+)
+def _(input_dataset, other_arguments, cycle_length, block_length, refs, f):
+    check_dataset(input_dataset)
+    return Interleave(input_dataset, f, [*other_arguments, *refs], cycle_length, block_length)
+
+
+@dataset(
+    f"ParallelInterleaveDatasetV2({_INPUT}, cycle_length: host int64, block_length: host int64, num_parallel_calls: host "
+    f"int64, {_REFS}; f: func, {TYPES}, sloppy: bool = False)",
+    **_CAPTURED,
+)
+def _(input_dataset, other_arguments, cycle_length, block_length, num_parallel_calls, refs, f):
+    """Each dataset of the cycle computes a block ahead.  The order is that of an interleave that is not parallel."""
+    check_dataset(input_dataset)
+    _check_calls(num_parallel_calls)
+    ahead = partial(Prefetch, size=block_length)
+    return Interleave(input_dataset, f, [*other_arguments, *refs], cycle_length, block_length, ahead)
+
+
+reduce = op(
+    "ReduceDataset(input_dataset: variant, initial_state: list(Tstate), other_arguments: list(Targuments), "
+    f"{_REFS}; f: func, {TYPES}, use_inter_op_parallelism: bool = True) -> (components: list(output_types))",
+    Tstate=ANY, Targuments=ANY, Tref=ANY, host=True, stateful=True, blocking=True,
+)  # fmt: skip
+reduce.not_differentiable()
+reduce.shape(
+    lambda input_dataset, initial_state, other_arguments, refs, f, output_types, output_shapes, parallel: list(
+        output_shapes
+    )
+)
+
+
+@reduce.kernel
+def _(
+    input_dataset, initial_state, other_arguments, refs, f, output_types, output_shapes, parallel, *, state, node
+):  # fmt: skip
+    """The state after a function has been called with it and each element."""
+    check_dataset(input_dataset)
+    stage = described(Reduction(input_dataset, initial_state, f, [*other_arguments, *refs]), node)
+    run = Run(stage, state.submit, state.cores)
+    try:
+        return whole(run.cursor.next())
+    finally:
+        run.close()
+
+
+reduce.state(lambda context: context)

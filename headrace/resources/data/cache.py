@@ -1,0 +1,143 @@
+"""Caches: elements that are kept when they have been taken once, in memory or in a file.
+
+Only a cache that is complete is used: a chain that was left before its end computes its elements again.  A file is a TFRecord
+file of encoded elements; it gets its name when it is complete.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import IO
+
+from headrace.core import file as files
+from headrace.core.record import frame, read_record
+from headrace.resources.calling.batch import Element
+from headrace.resources.data.files import FRAMING
+from headrace.resources.data.saved import decode, encode
+from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State
+
+
+class _Kept:
+    """The elements of a cache in memory, when they are complete."""
+
+    def __init__(self) -> None:
+        self.elements: list[Element] | None = None
+
+    def save(self) -> State:
+        return None if self.elements is None else [list(element) for element in self.elements]
+
+    def restore(self, state: State) -> None:
+        self.elements = [tuple(element) for element in state]
+
+
+class MemoryCache(OneInput):
+    """Keeps the elements in memory, for the epochs of one iterator."""
+
+    shares = True
+
+    def begin(self, run: Run) -> Cursor:
+        return _MemoryCursor(self, run)
+
+
+class _MemoryCursor(Cursor):
+    def __init__(self, stage: MemoryCache, run: Run) -> None:
+        self._stage, self._run = stage, run
+        self._kept = run.shared(stage, _Kept)
+        self._given = 0
+        self._own: list[Element] = []  # what is to be kept, while the input is read
+        self._input: Cursor | None = stage.input.begin(run) if self._kept.elements is None else None
+
+    def next(self) -> Element | None:
+        if self._input is not None:
+            element = self._input.next()
+            if element is None:
+                self._kept.elements, self._input = self._own, None
+                self._given = len(self._own)
+            else:
+                self._own.append(element)
+            return element
+        elements = self._kept.elements or []
+        if self._given >= len(elements):
+            return None
+        self._given += 1
+        return elements[self._given - 1]
+
+    def save(self) -> State:
+        if self._input is None:
+            return self._given
+        return [self._input.save(), [list(element) for element in self._own]]
+
+    def restore(self, state: State) -> None:
+        if isinstance(state, int):
+            self._given, self._input = state, None
+            return
+        self._input = self._stage.input.begin(self._run)
+        self._input.restore(state[0])
+        self._own = [tuple(element) for element in state[1]]
+
+
+class FileCache(OneInput):
+    """Keeps the elements in a file, for all iterators and programs that name it."""
+
+    def __init__(self, input: Stage, path: str) -> None:
+        super().__init__(input)
+        self.path = path
+
+    def begin(self, run: Run) -> Cursor:
+        return _FileCursor(self, run)
+
+
+class _FileCursor(OneCursor):
+    def __init__(self, stage: FileCache, run: Run) -> None:
+        super().__init__(stage, run)
+        self._offset = 0
+        self._file: IO[bytes] | None = None
+        self._written = ""  # the file that is being written
+        self._reads: bool | None = None  # decided with the first element
+        run.at_close(self._close)
+
+    def next(self) -> Element | None:
+        if self._reads is None:
+            self._reads = files.exists(self.stage.path)
+        return self._read() if self._reads else self._write()
+
+    def _read(self) -> Element | None:
+        if self._file is None:
+            self._file = files.open_file(self.stage.path, "rb")
+            self._file.seek(self._offset)
+        data = read_record(self._file, self.stage.path, self._offset)
+        if data is None:
+            return None
+        self._offset += len(data) + FRAMING
+        return tuple(decode(data))
+
+    def _write(self) -> Element | None:
+        if self._file is None:
+            if not self._written:
+                files.make_folder(os.path.dirname(self.stage.path))
+                self._written = files.temporary_name(self.stage.path)
+            self._file = files.open_file(self._written, "ab")
+            self._file.truncate(self._offset)
+        element = self.input.next()
+        if element is not None:
+            data = frame(encode(list(element)))
+            self._file.write(data)
+            self._offset += len(data)
+            return element
+        self._close()
+        files.replace(self._written, self.stage.path)
+        self._reads = True
+        return None
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def position(self) -> State:
+        if self._file is not None and not self._reads:
+            self._file.flush()
+        return [self._offset, self._written, self._reads]
+
+    def move(self, position: State) -> None:
+        self._offset, self._written, self._reads = position

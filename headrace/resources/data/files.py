@@ -1,0 +1,168 @@
+"""Sources that read files: lines, TFRecords, records of a fixed length.  A position is a file and an offset in it."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import IO, Any
+
+import numpy as np
+
+from headrace.core import file_limits
+from headrace.core.errors import DataLossError, InvalidArgumentError
+from headrace.core.file import file_error, open_to_read, size_of
+from headrace.core.record import read_record
+from headrace.resources.calling.batch import Element
+from headrace.resources.data.stage import Cursor, Run, Stage, State
+
+FRAMING = 16  # bytes around a TFRecord: its length and two checksums
+
+
+class Files(Stage):
+    """The records of files, one file after the other."""
+
+    def __init__(self, names: Sequence[bytes], compression: str) -> None:
+        if compression not in ("", "ZLIB", "GZIP"):
+            raise InvalidArgumentError(None, None, f"Unsupported compression_type: {compression}.")
+        self.names, self.compression = names, compression
+
+    @abstractmethod
+    def open(self, file: IO[bytes], path: str, offset: int) -> Callable[[], tuple[bytes, int] | None]:
+        """What reads the next record of a file that is at an offset: the record and where the one after it begins."""
+
+    def start(self, file: IO[bytes], path: str) -> int:
+        """The offset of the first record of an open file."""
+        return 0
+
+    def begin(self, run: Run) -> Cursor:
+        return _FilesCursor(self)
+
+
+class _FilesCursor(Cursor):
+    def __init__(self, stage: Files) -> None:
+        self._stage = stage
+        self._at = 0  # which file
+        self._offset: int | None = None  # of the next record; None before the file is opened
+        self._read: Callable[[], tuple[bytes, int] | None] | None = None
+        self._close: Any = None
+
+    def next(self) -> Element | None:
+        while self._at < len(self._stage.names):
+            if self._read is None:
+                self._open()
+            assert self._read is not None
+            try:
+                record = self._read()
+            except OSError as e:
+                raise file_error(e, os.fsdecode(self._stage.names[self._at])) from None
+            if record is not None:
+                value, self._offset = record
+                return (np.array(value, object),)
+            self._leave()
+        return None
+
+    def _open(self) -> None:
+        stage, path = self._stage, os.fsdecode(self._stage.names[self._at])
+        file = open_to_read(path, stage.compression)
+        self._close = weakref.finalize(self, file.close)  # Python warns of open files that are dropped
+        if self._offset is None:
+            self._offset = stage.start(file, path)
+        elif stage.compression:
+            _pass_over(file, self._offset)
+        else:
+            file.seek(self._offset)
+        self._read = stage.open(file, path, self._offset)
+
+    def _leave(self) -> None:
+        self._close()
+        self._at, self._offset, self._read = self._at + 1, None, None
+
+    def save(self) -> State:
+        return [self._at, self._offset]
+
+    def restore(self, state: State) -> None:
+        self._at, self._offset = state
+
+
+def _pass_over(file: IO[bytes], count: int) -> None:
+    while count:
+        count -= len(file.read(min(count, file_limits.PIECE))) or count
+
+
+class Lines(Files):
+    """The lines of text files, without their ends."""
+
+    def open(self, file: IO[bytes], path: str, offset: int) -> Callable[[], tuple[bytes, int] | None]:
+        readline, most = file.readline, file_limits.RECORD_BYTES
+
+        def read() -> tuple[bytes, int] | None:
+            nonlocal offset
+            line = readline(most)
+            if not line:
+                return None
+            if len(line) == most:
+                raise DataLossError(None, None, f"{path}: the line at {offset} has over {most} bytes")
+            offset += len(line)
+            return line.removesuffix(b"\n").removesuffix(b"\r"), offset
+
+        return read
+
+
+class TFRecords(Files):
+    """The records of TFRecord files."""
+
+    def open(self, file: IO[bytes], path: str, offset: int) -> Callable[[], tuple[bytes, int] | None]:
+        def read() -> tuple[bytes, int] | None:
+            nonlocal offset
+            record = read_record(file, path, offset)
+            if record is None:
+                return None
+            offset += len(record) + FRAMING
+            return record, offset
+
+        return read
+
+
+class FixedLengthRecords(Files):
+    """Pieces of one length between a header and a footer."""
+
+    def __init__(self, names: Sequence[bytes], compression: str, header: int, record: int, footer: int) -> None:
+        super().__init__(names, compression)
+        for name, number, least in (("header", header, 0), ("record", record, 1), ("footer", footer, 0)):
+            if number < least:
+                raise InvalidArgumentError(None, None, f"`{name}_bytes` must be >= {least}, got {number}")
+        self.header, self.record, self.footer = header, record, footer
+
+    def start(self, file: IO[bytes], path: str) -> int:
+        if not self.compression:
+            self._check(size_of(file) - self.header - self.footer, path)
+            file.seek(self.header)
+        else:
+            _pass_over(file, self.header)
+        return self.header
+
+    def _check(self, body: int, path: str) -> None:
+        if body < 0 or body % self.record:
+            raise InvalidArgumentError(
+                None, None,
+                f"Excluding the header ({self.header} bytes) and footer ({self.footer} bytes), input file \"{path}\" has body "
+                f"length {body} bytes, which is not an exact multiple of the record length ({self.record} bytes).",
+            )  # fmt: skip
+
+    def open(self, file: IO[bytes], path: str, offset: int) -> Callable[[], tuple[bytes, int] | None]:
+        window = b""
+        size = self.record + self.footer  # a record is one only if the footer still fits behind it
+
+        def read() -> tuple[bytes, int] | None:
+            nonlocal offset, window
+            window += file.read(size - len(window))
+            if len(window) < size:
+                self._check(offset - self.header + len(window) - self.footer, path)
+                return None
+            record, window = window[: self.record], window[self.record :]
+            offset += self.record
+            return record, offset
+
+        return read

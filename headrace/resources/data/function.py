@@ -1,0 +1,272 @@
+"""Stages that call a function for each element.  A function is any callable of values that gives a tuple of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.core.errors import InvalidArgumentError, OpError, OutOfRangeError
+from headrace.resources.calling.batch import Element
+from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State, at_element, pause
+
+Function = Callable[..., Element]
+
+
+class Calling(OneInput):
+    """A stage with a function, which gets an element and then what it has captured."""
+
+    def __init__(self, input: Stage, function: Function, captured: Sequence[Any] = ()) -> None:
+        super().__init__(input)
+        self.function, self.captured = function, tuple(captured)
+
+    def call(self, element: Element, index: int) -> Element:
+        """The result for an element; an error says which element it was."""
+        try:
+            return self.function(*element, *self.captured)
+        except OpError as e:
+            raise at_element(e, index, self) from e.__cause__
+
+
+class CallingCursor(OneCursor):
+    """Counts the elements it has taken."""
+
+    index = 0
+
+    def take(self) -> Element | None:
+        element = self.input.next()
+        if element is not None:
+            self.index += 1
+        return element
+
+    def call(self, element: Element) -> Element:
+        return self.stage.call(element, self.index - 1)  # type: ignore[no-any-return]
+
+    def position(self) -> State:
+        return self.index
+
+    def move(self, position: State) -> None:
+        self.index = position
+
+
+class Map(Calling):
+    """The results of a function.  One that raises OutOfRangeError ends the dataset there."""
+
+    shares = True
+
+    def begin(self, run: Run) -> Cursor:
+        return _MapCursor(self, run)
+
+
+class _MapCursor(CallingCursor):
+    def next(self) -> Element | None:
+        element = self.take()
+        if element is None:
+            return None
+        try:
+            return self.call(element)
+        except OutOfRangeError:
+            return None
+
+
+class Filter(Calling):
+    """The elements for which a function gives true."""
+
+    def begin(self, run: Run) -> Cursor:
+        return _FilterCursor(self, run)
+
+
+class _FilterCursor(CallingCursor):
+    def next(self) -> Element | None:
+        while True:
+            pause()
+            element = self.take()
+            if element is None or holds(self.call(element)):
+                return element
+
+
+class TakeWhile(Calling):
+    """The elements before the first for which a function gives false."""
+
+    def begin(self, run: Run) -> Cursor:
+        return _TakeWhileCursor(self, run)
+
+
+class _TakeWhileCursor(CallingCursor):
+    over = False
+
+    def next(self) -> Element | None:
+        element = None if self.over else self.take()
+        self.over = element is None or not holds(self.call(element))
+        return None if self.over else element
+
+    def position(self) -> State:
+        return [self.index, self.over]
+
+    def move(self, position: State) -> None:
+        self.index, self.over = position
+
+
+def holds(result: Element) -> bool:
+    """What a predicate says."""
+    (value,) = result
+    if value.ndim:
+        raise InvalidArgumentError(None, None, "Filter predicate `predicate` must return a scalar bool.")
+    return bool(value)
+
+
+class Scan(Calling):
+    """A function of the state so far and the element, which gives the next state and an element."""
+
+    shares = True
+
+    def __init__(self, input: Stage, initial: Sequence[Any], function: Function, captured: Sequence[Any] = ()) -> None:
+        super().__init__(input, function, captured)
+        self.initial = tuple(initial)
+
+    def begin(self, run: Run) -> Cursor:
+        return _ScanCursor(self, run)
+
+
+class _ScanCursor(CallingCursor):
+    def __init__(self, stage: Scan, run: Run) -> None:
+        super().__init__(stage, run)
+        self._state = stage.initial
+
+    def next(self) -> Element | None:
+        element = self.take()
+        if element is None:
+            return None
+        results = self.call((*self._state, *element))
+        count = len(self._state)
+        self._state = results[:count]
+        return results[count:]
+
+    def position(self) -> State:
+        return [self.index, list(self._state)]
+
+    def move(self, position: State) -> None:
+        self.index, state = position
+        self._state = tuple(state)
+
+
+class Reduction(Scan):
+    """One element: the state when a function has been called with it and each element."""
+
+    def begin(self, run: Run) -> Cursor:
+        return _ReductionCursor(self, run)
+
+
+class _ReductionCursor(_ScanCursor):
+    over = False
+
+    def next(self) -> Element | None:
+        if self.over:
+            return None
+        while True:
+            pause()
+            element = self.take()
+            if element is None:
+                self.over = True
+                return self._state
+            self._state = self.call((*self._state, *element))
+
+    def position(self) -> State:
+        return [super().position(), self.over]
+
+    def move(self, position: State) -> None:
+        super().move(position[0])
+        self.over = position[1]
+
+
+class Interleave(Calling):
+    """The elements of the datasets that a function makes, ``block`` of each of ``cycle`` in turn."""
+
+    shares = True
+
+    def __init__(
+        self, input: Stage, function: Function, captured: Sequence[Any], cycle: int, block: int,
+        wrapped: Callable[[Stage], Stage] | None = None,
+    ) -> None:  # fmt: skip
+        """``cycle``: -1 for as many as there are cores.  ``wrapped``: what is read instead of a dataset of the function."""
+        super().__init__(input, function, captured)
+        if cycle < 1 and cycle != -1:
+            raise InvalidArgumentError(None, None, f"cycle_length must be greater than zero, got {cycle}.")
+        if block < 1:
+            raise InvalidArgumentError(None, None, f"block_length must be greater than zero, got {block}.")
+        self.cycle, self.block, self.wrapped = cycle, block, wrapped
+
+    @property
+    def blocks(self) -> bool:
+        return True  # the datasets that the function makes may
+
+    def begin(self, run: Run) -> Cursor:
+        return _InterleaveCursor(self, run)
+
+
+class _Open:
+    """A dataset that is being read: the element it was made of, and its run."""
+
+    def __init__(self, element: Element, run: Run) -> None:
+        self.element, self.run = element, run
+
+
+class _InterleaveCursor(CallingCursor):
+    def __init__(self, stage: Interleave, run: Run) -> None:
+        super().__init__(stage, run)
+        self._open: list[_Open | None] = [None] * (run.cores if stage.cycle < 0 else stage.cycle)
+        self._turn = 0  # whose turn it is
+        self._given = 0  # elements in this turn
+        self._ended = False  # the input
+
+    def next(self) -> Element | None:
+        while True:
+            now = self._open[self._turn]
+            if now is None:
+                if self._ended and not any(self._open):
+                    return None
+                if not self._ended:
+                    self._start()
+                else:
+                    self._next_turn()
+                continue
+            element = now.run.cursor.next()
+            if element is None:
+                self.run.forget(now.run)
+                self._open[self._turn] = None
+                self._next_turn()
+                continue
+            self._given += 1
+            if self._given == self.stage.block:
+                self._next_turn()
+            return element
+
+    def _next_turn(self) -> None:
+        self._turn, self._given = (self._turn + 1) % len(self._open), 0
+
+    def _start(self) -> None:
+        """Opens the next dataset in the place whose turn it is."""
+        pause()
+        element = self.take()
+        if element is None:
+            self._ended = True
+        else:
+            self._open[self._turn] = _Open(element, self._run_of(element))
+
+    def _run_of(self, element: Element) -> Run:
+        (dataset,) = self.call(element)
+        wrapped = self.stage.wrapped
+        return self.run.inner(dataset if wrapped is None else wrapped(dataset))
+
+    def position(self) -> State:
+        opened = [None if one is None else [list(one.element), one.run.save()] for one in self._open]
+        return [self.index, self._turn, self._given, self._ended, opened]
+
+    def move(self, position: State) -> None:
+        self.index, self._turn, self._given, self._ended, opened = position
+        self._open = [None] * len(opened)
+        for i, one in enumerate(opened):
+            if one is not None:
+                element = tuple(one[0])
+                run = self._run_of(element)
+                run.restore(one[1])
+                self._open[i] = _Open(element, run)

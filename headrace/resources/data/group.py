@@ -1,0 +1,175 @@
+"""Stages that make batches of elements, and elements of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from headrace.core.errors import DataLossError, InvalidArgumentError
+from headrace.resources.calling.batch import Element, stack
+from headrace.resources.calling.value import tensor_held
+from headrace.resources.data.source import Slices
+from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State
+
+
+class Batch(OneInput):
+    """So many elements as one.  Their shapes must agree."""
+
+    shares = False
+
+    def __init__(self, input: Stage, size: int, drop_remainder: bool) -> None:
+        super().__init__(input)
+        if size < 1:
+            raise InvalidArgumentError(None, None, "Batch size must be greater than zero.")
+        self.size, self.drop_remainder = size, drop_remainder
+
+    def begin(self, run: Run) -> Cursor:
+        return BatchCursor(self, run)
+
+    def made_of(self, elements: Sequence[Element]) -> Element:
+        """A batch."""
+        try:
+            return stack(elements)
+        except (RuntimeError, ValueError):
+            _check_shapes(elements)
+            raise
+
+
+class BatchCursor(OneCursor):
+    over = False
+
+    def next(self) -> Element | None:
+        if self.over:
+            return None
+        stage, take = self.stage, self.input.next
+        elements: list[Element] = []
+        while len(elements) < stage.size:
+            element = take()
+            if element is None:
+                self.over = True
+                break
+            elements.append(element)
+        if not elements or (stage.drop_remainder and len(elements) < stage.size):
+            return None
+        return stage.made_of(elements)  # type: ignore[no-any-return]
+
+    def position(self) -> State:
+        return self.over
+
+    def move(self, position: State) -> None:
+        self.over = position
+
+
+def _check_shapes(elements: Sequence[Element]) -> None:
+    for i, values in enumerate(zip(*elements, strict=True)):
+        first = tuple(values[0].shape)
+        for k, value in enumerate(values):
+            if tuple(value.shape) != first:
+                raise InvalidArgumentError(
+                    None, None,
+                    f"Cannot batch tensors with different shapes in component {i}. First element had shape "
+                    f"{_shown(first)} and element {k} had shape {_shown(value.shape)}.",
+                )  # fmt: skip
+
+
+def _shown(shape: Sequence[int | None]) -> str:
+    return f"[{','.join('?' if n is None else str(n) for n in shape)}]"
+
+
+class PaddedBatch(Batch):
+    """So many elements as one, each component padded to a shape, or in its dimensions of -1 to the longest of the batch."""
+
+    def __init__(
+        self, input: Stage, size: int, drop_remainder: bool, padded_shapes: Sequence[Sequence[int]],
+        padding_values: Sequence[Any],
+    ) -> None:  # fmt: skip
+        super().__init__(input, size, drop_remainder)
+        self.padded_shapes, self.padding_values = padded_shapes, padding_values
+
+    def made_of(self, elements: Sequence[Element]) -> Element:
+        columns = zip(*elements, strict=True)
+        settings = zip(columns, self.padded_shapes, self.padding_values, strict=True)
+        return tuple(_padded(i, values, shape, pad) for i, (values, shape, pad) in enumerate(settings))
+
+
+def _padded(component: int, values: Sequence[Any], padded_shape: Sequence[int], pad: Any) -> Any:
+    sizes = list(padded_shape)
+    for value in values:
+        shape = tuple(value.shape)
+        if len(shape) != len(padded_shape):
+            raise InvalidArgumentError(
+                None, None,
+                "All elements in a batch must have the same rank as the padded shape for component"
+                f"{component}: expected rank {len(padded_shape)} but got element with rank {len(shape)}",
+            )  # fmt: skip
+        for d, (n, target) in enumerate(zip(shape, padded_shape, strict=True)):
+            if target < 0:
+                sizes[d] = max(sizes[d], n)
+            elif n > target:
+                raise DataLossError(
+                    None, None,
+                    f"Attempted to pad to a smaller size than the input element. {_shown(shape)} does not fit into "
+                    f"{_shown([None if w < 0 else w for w in padded_shape])} in component {component}",
+                )  # fmt: skip
+    sizes = [max(n, 0) for n in sizes]
+    if all(tuple(value.shape) == tuple(sizes) for value in values):
+        return stack([(value,) for value in values])[0]
+    values = [tensor_held(value) for value in values]
+    if isinstance(values[0], torch.Tensor):
+        batch: Any = values[0].new_full((len(values), *sizes), pad.item())
+    else:
+        batch = np.full((len(values), *sizes), pad.item(), object)
+    for i, value in enumerate(values):
+        batch[(i, *map(slice, value.shape))] = value
+    return batch
+
+
+class Unbatch(OneInput):
+    """The rows of each element."""
+
+    def begin(self, run: Run) -> Cursor:
+        return _UnbatchCursor(self, run)
+
+
+class _UnbatchCursor(OneCursor):
+    def __init__(self, stage: Unbatch, run: Run) -> None:
+        super().__init__(stage, run)
+        self._batch: Element | None = None
+        self._rows: Cursor | None = None
+
+    def next(self) -> Element | None:
+        while True:
+            if self._rows is not None:
+                element = self._rows.next()
+                if element is not None:
+                    return element
+            batch = self.input.next()
+            if batch is None:
+                self._batch = self._rows = None
+                return None
+            self._open(batch)
+
+    def _open(self, batch: Element) -> None:
+        batch = tuple(tensor_held(value) for value in batch)
+        for value in batch:
+            if not value.ndim:
+                raise InvalidArgumentError(None, None, "Input element must have a non-scalar value in each component.")
+            if len(value) != len(batch[0]):
+                raise InvalidArgumentError(
+                    None, None,
+                    "Input element must have the same batch size in each component. Component 0 had size "
+                    f"{len(batch[0])} but component {batch.index(value)} had size, {len(value)}.",
+                )  # fmt: skip
+        self._batch, self._rows = batch, Slices(batch).begin(self.run)
+
+    def position(self) -> State:
+        return None if self._rows is None else [list(self._batch or ()), self._rows.save()]
+
+    def move(self, position: State) -> None:
+        if position is not None:
+            self._open(tuple(position[0]))
+            assert self._rows is not None
+            self._rows.restore(position[1])

@@ -1,0 +1,161 @@
+"""Sources: stages with nothing before them that have their elements in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from headrace.core.errors import DataLossError
+from headrace.resources.calling.batch import Element
+from headrace.resources.data.stage import Cursor, Run, Stage, State
+from headrace.resources.stepping.interrupt import shield
+
+
+class _Counted(Cursor):
+    """A cursor whose position is how many elements it has given."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def save(self) -> State:
+        return self.given
+
+    def restore(self, state: State) -> None:
+        self.given = state
+
+
+class Listed(Stage):
+    """Elements in a list."""
+
+    shares = True
+
+    def __init__(self, elements: Sequence[Element]) -> None:
+        self.elements = elements
+
+    def begin(self, run: Run) -> Cursor:
+        return _ListedCursor(self.elements)
+
+
+class _ListedCursor(_Counted):
+    def __init__(self, elements: Sequence[Element]) -> None:
+        super().__init__()
+        self._elements = elements
+
+    def next(self) -> Element | None:
+        if self.given >= len(self._elements):
+            return None
+        self.given += 1
+        return self._elements[self.given - 1]
+
+
+class Slices(Stage):
+    """The rows of some values."""
+
+    shares = True
+
+    def __init__(self, components: Sequence[Any]) -> None:
+        self.count = len(components[0])
+        self.rows = [_row_of(value) for value in components]
+
+    def begin(self, run: Run) -> Cursor:
+        return _SlicesCursor(self)
+
+
+def _row_of(value: Any) -> Callable[[int], Any]:
+    """What gives a row of the value: numbers as arrays, which are made in a tenth of the time of a tensor."""
+    if isinstance(value, torch.Tensor):
+        return value.__getitem__ if value.dtype == torch.bfloat16 else value.numpy().__getitem__
+    if value.ndim > 1 or not isinstance(value, np.ndarray):
+        return value.__getitem__  # type: ignore[no-any-return]
+    return lambda i: np.array(value[i], object)
+
+
+class _SlicesCursor(_Counted):
+    def __init__(self, stage: Slices) -> None:
+        super().__init__()
+        self._rows, self._count = stage.rows, stage.count
+
+    def next(self) -> Element | None:
+        i = self.given
+        if i >= self._count:
+            return None
+        self.given = i + 1
+        return tuple([row(i) for row in self._rows])
+
+
+class Range(Stage):
+    """The integers of a range."""
+
+    def __init__(self, numbers: range) -> None:
+        self.numbers = numbers
+
+    def begin(self, run: Run) -> Cursor:
+        return _RangeCursor(self.numbers)
+
+
+class _RangeCursor(_Counted):
+    def __init__(self, numbers: range) -> None:
+        super().__init__()
+        self._numbers = numbers
+
+    def next(self) -> Element | None:
+        try:
+            number = self._numbers[self.given]
+        except IndexError:
+            return None
+        self.given += 1
+        return (np.int64(number),)
+
+
+class Iterated(Stage):
+    """What a Python iterable gives.  Its position is restored by taking elements until it is there."""
+
+    shares = True
+
+    def __init__(self, start: Callable[[], Iterator[Element]]) -> None:
+        """``start`` makes an iterator from the first element on."""
+        self.start = start
+
+    def begin(self, run: Run) -> Cursor:
+        return _IteratedCursor(self)
+
+
+class _IteratedCursor(_Counted):
+    def __init__(self, stage: Iterated) -> None:
+        super().__init__()
+        self._stage = stage
+        self._iterator: Iterator[Element] | None = None
+        self._over = False
+
+    def next(self) -> Element | None:
+        if self._over:
+            return None
+        element = self._advance()
+        if element is None:
+            self._over = True
+            self._iterator = None
+        else:
+            self.given += 1
+        return element
+
+    def _advance(self) -> Element | None:
+        if self._iterator is None:
+            self._iterator = self._stage.start()
+        guard = shield()
+        if guard is None:
+            return next(self._iterator, None)
+        return guard.through(next, self._iterator, None)
+
+    def save(self) -> State:
+        return [self.given, self._over]
+
+    def restore(self, state: State) -> None:
+        self.given, self._over = state
+        for i in range(0 if self._over else self.given):
+            if self._advance() is None:
+                raise DataLossError(
+                    None, None, f"{self._stage.title} had given {self.given} elements, it has only {i} now"
+                )

@@ -1,0 +1,232 @@
+"""The iterator of a dataset that steps take elements from: a run of its chain, and who waits for the next element.
+
+Steps are served one by one, in the order in which they ask.  An element that needs no other thread is computed by the step that
+asks for it; others by a thread of the pool.  An element whose step has gone meanwhile is for the next one.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from headrace.core.dtypes import DType
+from headrace.core.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError
+from headrace.core.shape import TensorShape
+from headrace.resources.calling.batch import Element, whole
+from headrace.resources.data.ahead import Outcome
+from headrace.resources.data.saved import decode, encode
+from headrace.resources.data.stage import Run, Stage, Submit
+from headrace.resources.stepping.attempt import Attempt, Ended, Waiting, finish
+from headrace.resources.stepping.waiting import Done, Wait
+
+NOT_INITIALIZED: Final = (
+    "GetNext() failed because the iterator has not been initialized. Ensure that you have run the initializer operation for "
+    "this iterator before getting the next element."
+)
+
+
+class Take(Attempt):
+    """Takes the next element."""
+
+    __slots__ = ()
+    called = "GetNext"
+
+
+class Iterator:
+    """Thread-safe.  Dropping it ends what goes on in the background."""
+
+    def __init__(
+        self, name: str, types: Sequence[DType], shapes: Sequence[TensorShape], submit: Submit, cores: int,
+        made_at: str = "", factory: Callable[[], Stage] | None = None,
+    ) -> None:  # fmt: skip
+        """``factory`` makes the dataset of a one-shot iterator, when the first element is asked for."""
+        self.name, self.types, self.shapes = name, tuple(types), tuple(shapes)
+        self._submit, self._cores, self._made_at = submit, cores, made_at
+        self._factory = factory
+        self._changed = threading.Condition()
+        self._making = threading.Lock()
+        self._takers: deque[Take] = deque()
+        self._left: deque[Outcome] = deque()  # computed for steps that were ended
+        self._busy = False  # a thread uses the cursor
+        self._run: Run | None = None
+        self._stage: Stage | None = None
+        self._blocks = self._shares = False
+        self._restored: bytes | None = None  # a position from a checkpoint, for the next dataset
+        self._close: Callable[[], Any] = _nothing
+        self.handle = b""  # the string that stands for it, once somebody has asked for one
+
+    @property
+    def title(self) -> str:
+        return f"iterator '{self.name}'" + (f" (made at {self._made_at})" if self._made_at else "")
+
+    def make(self, stage: Stage) -> None:
+        """Goes to the first element of the dataset, or to where a restored position is."""
+        check_same(self.types, self.shapes, stage.types, stage.shapes)
+        run = Run(stage, self._submit, self._cores)
+        left: list[Outcome] = []
+        if self._restored is not None:
+            data, self._restored = self._restored, None
+            left = self._move(run, data)
+        self._use(stage, run, left)
+
+    def _use(self, stage: Stage, run: Run, left: Sequence[Outcome] = ()) -> None:
+        self._close()
+        with self._changed:
+            self._close = weakref.finalize(self, run.close)
+            self._stage, self._run = stage, run
+            self._blocks, self._shares = stage.blocks, stage.shares
+            self._left = deque(left)
+
+    def _begun(self) -> Run:
+        """The run, of a one-shot iterator begun now."""
+        run = self._run
+        if run is None and self._factory is not None:
+            with self._making:  # one step begins it, the others wait for that
+                if self._run is None:
+                    self.make(self._factory())
+            run = self._run
+        if run is None:
+            raise FailedPreconditionError(None, None, f"{NOT_INITIALIZED} It is {self.title}")
+        return run
+
+    # ---- elements
+
+    def get_next(self, done: Done) -> Wait | None:
+        """Takes the next element; OutOfRangeError at the end."""
+        run = self._begun()
+        attempt = Take(done)
+        with self._changed:
+            self._takers.append(attempt)
+            if self._busy:
+                return Waiting(self, attempt)  # type: ignore[arg-type]
+            self._busy = True
+            immediate = bool(self._left) or not self._blocks or run.cursor.ready()
+        if immediate:
+            self._serve(1)
+        else:
+            self._submit(self._serve)
+        return None if attempt.ended else Waiting(self, attempt)  # type: ignore[arg-type]
+
+    def _serve(self, most: int | None = None) -> None:
+        """Gives elements to those who wait; ``most``: to so many here, and to the others on another thread."""
+        while True:
+            with self._changed:
+                run, shares = self._run, self._shares
+                outcome = self._left.popleft() if self._left else None
+            assert run is not None
+            if outcome is None:
+                outcome = _taken(run, shares)
+            with self._changed:
+                ended: Ended = []
+                if self._takers:
+                    ended.append(self._takers.popleft().end(_result(outcome)))
+                elif self._run is run:
+                    self._left.append(outcome)
+                more = bool(self._takers)
+                self._busy = more
+                self._changed.notify_all()
+            finish(ended)
+            if not more:
+                return
+            if most is not None:
+                self._submit(self._serve)
+                return
+
+    def cancel(self, attempt: Take, error: Exception) -> None:
+        with self._changed:
+            ended: Ended = []
+            if not attempt.ended:
+                self._takers.remove(attempt)
+                ended.append(attempt.end(error))
+        finish(ended)
+
+    def describe_wait(self, attempt: Take) -> str:
+        stage = self._stage
+        return f"{self.title} computes the next element of {'a dataset' if stage is None else stage.title}"
+
+    # ---- its position
+
+    def save(self) -> bytes:
+        """The whole position, for `restore`."""
+        run = self._begun()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy)
+            self._busy = True
+        try:
+            return encode([run.save(), [outcome.save() for outcome in self._left]])
+        finally:
+            with self._changed:
+                more = self._busy = bool(self._takers)
+                self._changed.notify_all()
+            if more:
+                self._submit(self._serve)
+
+    def restore(self, data: bytes) -> None:
+        """Goes on from what `save` gave: now, or when the iterator is initialized next."""
+        if self._run is None and self._factory is None:
+            self._restored = data
+            return
+        self._begun()
+        stage = self._stage
+        assert stage is not None
+        run = Run(stage, self._submit, self._cores)
+        left = self._move(run, data)
+        self._use(stage, run, left)
+
+    def _move(self, run: Run, data: bytes) -> list[Outcome]:
+        try:
+            position, left = decode(data)
+            run.restore(position)
+        except (ValueError, TypeError, KeyError, IndexError) as e:
+            raise InvalidArgumentError(
+                None, None, f"the saved position is not one of the dataset of {self.title}: {e}"
+            ) from e
+        return [Outcome.restored(one) for one in left]
+
+
+def _nothing() -> None:
+    pass
+
+
+def _taken(run: Run, shares: bool) -> Outcome:
+    outcome = Outcome.of(run.cursor.next)
+    if outcome.element is not None:
+        outcome.element = _own(outcome.element) if shares else whole(outcome.element)
+    return outcome
+
+
+def _own(element: Element) -> Element:
+    """The element in memory that nobody else has."""
+    values = whole(element)
+    return tuple(v.clone() if hasattr(v, "clone") else v.copy() if hasattr(v, "copy") else v for v in values)
+
+
+def _result(outcome: Outcome) -> Any:
+    if outcome.error is not None:
+        error = outcome.error
+        # One step adds its own lines to what it raises.
+        return type(error)(None, error.op, error.message) if isinstance(error, OpError) else error  # type: ignore[call-arg]
+    return OutOfRangeError(None, None, "End of sequence") if outcome.element is None else outcome.element
+
+
+def check_same(
+    types: Sequence[DType], shapes: Sequence[TensorShape], given: Sequence[DType], given_shapes: Sequence[TensorShape]
+) -> None:
+    """Refuses elements that an iterator does not expect, in TensorFlow's words."""
+    if len(types) != len(given):
+        raise InvalidArgumentError(
+            None, None, f"Number of components does not match: expected {len(types)} types but got {len(given)}."
+        )
+    for i, (dtype, other) in enumerate(zip(types, given, strict=True)):
+        if dtype != other:
+            raise InvalidArgumentError(
+                None, None, f"Data type mismatch at component {i}: expected {dtype.name} but got {other.name}."
+            )
+    for i, (shape, other_shape) in enumerate(zip(shapes, given_shapes, strict=True)):
+        if not shape.is_compatible_with(other_shape):
+            raise InvalidArgumentError(
+                None, None, f"Incompatible shapes at component {i}: expected {shape} but got {other_shape}."
+            )

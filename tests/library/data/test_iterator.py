@@ -1,0 +1,281 @@
+"""Iterators: how they begin, end, begin again, are chosen by a step, and are ended."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from library.data.taking import drain, take
+
+import headrace as tf
+
+Dataset = tf.data.Dataset
+
+
+def squares(n):
+    return Dataset.range(n).map(lambda x: x * x)
+
+
+class TestOneShot:
+    def test_begins_by_itself_and_stays_at_its_end(self):
+        element = squares(3).make_one_shot_iterator().get_next()
+        with tf.Session() as sess:
+            assert drain(sess, element) == [0, 1, 4]
+            with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
+                sess.run(element)
+        with tf.Session() as sess:
+            assert sess.run(element) == 0
+
+    def test_refuses_what_a_factory_cannot_hold(self):
+        v = tf.Variable(np.int64(1))
+        with pytest.raises(ValueError, match="does not support datasets that capture stateful objects"):
+            Dataset.range(3).map(lambda x: x + v).make_one_shot_iterator()
+        with pytest.raises(ValueError, match="Cannot capture a placeholder"):
+            Dataset.range(tf.placeholder(tf.int64, [])).make_one_shot_iterator()
+
+    def test_captured_constants_are_copied(self):
+        table = tf.constant([10, 20, 30])
+        dataset = Dataset.range(3).map(lambda x: tf.gather(table, x))
+        assert take(dataset, one_shot=True) == [10, 20, 30]
+
+
+class TestInitializable:
+    def test_must_be_initialized(self):
+        element = squares(3).make_initializable_iterator().get_next()
+        with tf.Session() as sess, pytest.raises(tf.errors.FailedPreconditionError, match="has not been initialized"):
+            sess.run(element)
+
+    def test_begins_again_with_what_is_fed(self):
+        count = tf.placeholder(tf.int64, [])
+        iterator = squares(count).make_initializable_iterator()
+        element = iterator.get_next()
+        with tf.Session() as sess:
+            for n in (2, 0, 4):
+                sess.run(iterator.initializer, {count: n})
+                assert drain(sess, element) == [i * i for i in range(n)]
+            sess.run(iterator.initializer, {count: 4})
+            assert sess.run(element) == 0
+            sess.run(iterator.initializer, {count: 4})
+            assert sess.run(element) == 0
+
+    def test_a_fed_array_is_the_datasets_own(self):
+        rows = tf.placeholder(tf.float32, [None, 2])
+        iterator = Dataset.from_tensor_slices(rows).make_initializable_iterator()
+        element = iterator.get_next()
+        with tf.Session() as sess:
+            fed = np.ones((3, 2), np.float32)
+            sess.run(iterator.initializer, {rows: fed})
+            fed[:] = 7
+            first = sess.run(element)
+            first[:] = 9
+            assert sess.run(element).tolist() == [1, 1]
+
+    def test_variables_are_read_for_each_element(self):
+        v = tf.Variable(np.int64(1))
+        iterator = Dataset.range(4).map(lambda x: x + v).make_initializable_iterator()
+        element = iterator.get_next()
+        with tf.Session() as sess:
+            sess.run([v.initializer, iterator.initializer])
+            assert sess.run(element) == 1
+            sess.run(v.assign(100))
+            assert sess.run(element) == 101
+
+    def test_a_table_is_looked_up(self):
+        table = tf.contrib.lookup.index_table_from_tensor(["a", "b"], num_oov_buckets=1)
+        dataset = Dataset.from_tensor_slices(["b", "x", "a"]).map(table.lookup)
+        assert take(dataset) == [1, 2, 0]
+
+    def test_several_values_of_one_element_in_one_step(self):
+        iterator = squares(4).make_initializable_iterator()
+        element = iterator.get_next()
+        with tf.Session() as sess:
+            sess.run(iterator.initializer)
+            assert sess.run([element, element + 1, element * 2]) == [0, 1, 0]
+            two = [iterator.get_next(), iterator.get_next()]
+            assert sorted(sess.run(two)) == [1, 4]
+
+    def test_sessions_have_iterators_of_their_own_unless_they_share_a_name(self):
+        iterator = squares(4).make_initializable_iterator()
+        with tf.Session() as one, tf.Session() as other:
+            one.run(iterator.initializer)
+            with pytest.raises(tf.errors.FailedPreconditionError):
+                other.run(iterator.get_next())
+
+
+class TestStructure:
+    def test_one_iterator_for_two_datasets(self):
+        train, test = squares(3), Dataset.range(10, 12)
+        iterator = tf.data.Iterator.from_structure(train.output_types, train.output_shapes)
+        element = iterator.get_next()
+        begin = [iterator.make_initializer(d) for d in (train, test)]
+        with tf.Session() as sess:
+            for _ in range(2):
+                sess.run(begin[0])
+                assert drain(sess, element) == [0, 1, 4]
+                sess.run(begin[1])
+                assert drain(sess, element) == [10, 11]
+        with pytest.raises(ValueError, match="does not have an initializer"):
+            iterator.initializer  # noqa: B018
+
+    def test_datasets_of_other_types_or_shapes_are_refused(self):
+        iterator = tf.data.Iterator.from_structure(tf.int64, tf.TensorShape([]))
+        with pytest.raises(
+            TypeError, match=r"Expected output types .*int64.* but got dataset with output types .*float32"
+        ):
+            iterator.make_initializer(Dataset.from_tensors(1.0))
+        with pytest.raises(TypeError, match=r"Expected output shapes .* but got dataset with output shapes"):
+            iterator.make_initializer(Dataset.range(3).batch(2))
+
+    def test_a_string_chooses_the_iterator(self):
+        handle = tf.placeholder(tf.string, [])
+        chosen = tf.data.Iterator.from_string_handle(handle, tf.int64, tf.TensorShape([]))
+        element = chosen.get_next()
+        one, two = squares(5).make_one_shot_iterator(), Dataset.range(10, 12).make_initializable_iterator()
+        with tf.Session() as sess:
+            first, second = sess.run([one.string_handle(), two.string_handle()])
+            sess.run(two.initializer)
+            values = [sess.run(element, {handle: h}) for h in (first, first, second, first, second)]
+            assert values == [0, 1, 10, 4, 11]
+            with pytest.raises(tf.errors.OutOfRangeError):
+                sess.run(element, {handle: second})
+            with pytest.raises(tf.errors.InvalidArgumentError, match="no iterator of this process"):
+                sess.run(element, {handle: b"?"})
+
+    def test_a_string_for_an_iterator_of_other_types_is_refused(self):
+        handle = tf.placeholder(tf.string, [])
+        element = tf.data.Iterator.from_string_handle(handle, (tf.int64, tf.int64)).get_next()
+        floats = tf.data.Iterator.from_string_handle(handle, tf.float32).get_next()
+        text = squares(5).make_one_shot_iterator().string_handle()
+        with tf.Session() as sess:
+            fed = {handle: sess.run(text)}
+            with pytest.raises(tf.errors.InvalidArgumentError, match="expected 2 types but got 1"):
+                sess.run(element, fed)
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match="mismatch at component 0: expected float32 but got"
+            ):
+                sess.run(floats, fed)
+
+
+class TestEnding:
+    """A step that waits for an element, and an iterator that works ahead, always end."""
+
+    @pytest.fixture
+    def stuck(self):
+        """A dataset whose second element does not come before the event is set."""
+        may_go = threading.Event()
+
+        def wait(i):
+            if i == 1:
+                may_go.wait(60)
+            return i
+
+        dataset = Dataset.range(4).map(lambda i: tf.py_func(wait, [i], tf.int64)).prefetch(1)
+        yield dataset, may_go
+        may_go.set()
+
+    def test_a_time_limit_ends_the_step_and_the_element_is_for_the_next(self, stuck):
+        dataset, may_go = stuck
+        element = dataset.make_one_shot_iterator().get_next()
+        with tf.Session() as sess:
+            assert sess.run(element) == 0
+            with pytest.raises(tf.errors.DeadlineExceededError, match=r"iterator '.*computes the next element"):
+                sess.run(element, options=tf.RunOptions(timeout_in_ms=50))
+            may_go.set()
+            assert drain(sess, element) == [1, 2, 3]
+
+    def test_closing_the_session_ends_the_step(self, stuck):
+        dataset, may_go = stuck
+        element = dataset.make_one_shot_iterator().get_next()
+        sess = tf.Session()
+        sess.run(element)
+        errors = []
+
+        def run():
+            try:
+                sess.run(element)
+            except tf.errors.CancelledError as e:
+                errors.append(e)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        waited = threading.Event()
+        while "computes the next element" not in sess.waiting():
+            waited.wait(0.01)
+        sess.close()
+        thread.join(20)
+        assert "GetNext operation was cancelled" in str(errors[0])
+
+    def test_a_filter_that_finds_nothing_ends_in_time(self):
+        dataset = Dataset.range(1).repeat().filter(lambda x: x > 0)
+        element = dataset.make_one_shot_iterator().get_next()
+        with tf.Session() as sess, pytest.raises(tf.errors.DeadlineExceededError):
+            sess.run(element, options=tf.RunOptions(timeout_in_ms=50))
+
+    def test_nothing_is_left_of_a_closed_session(self):
+        kept = []
+
+        def seen(i):
+            kept.append(None)
+            return i
+
+        dataset = Dataset.range(10**9).map(lambda i: tf.py_func(seen, [i], tf.int64), num_parallel_calls=2).prefetch(4)
+        iterator = dataset.make_initializable_iterator()
+        element = iterator.get_next()
+        sess = tf.Session()
+        sess.run(iterator.initializer)
+        sess.run(element)
+        graph = weakref.ref(sess._master.registered) if hasattr(sess, "_master") else None
+        sess.close()
+        del sess
+        gc.collect()
+        assert graph is None or graph() is None
+
+    def test_steps_of_several_threads_get_each_element_once(self):
+        dataset = Dataset.range(200).map(lambda x: x + 1, num_parallel_calls=3).prefetch(5)
+        element = dataset.make_one_shot_iterator().get_next()
+        taken = []
+        with tf.Session() as sess:
+
+            def run():
+                taken.extend(drain(sess, element))
+
+            threads = [threading.Thread(target=run) for _ in range(4)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+        assert sorted(taken) == list(range(1, 201))
+
+
+def test_errors_carry_the_line_of_the_function_and_the_position_of_the_element():
+    dataset = Dataset.range(3).map(lambda x: tf.check_numerics(1.0 / tf.cast(1 - x, tf.float32), "bad"))
+    element = dataset.make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        assert sess.run(element) == 1
+        with pytest.raises(tf.errors.InvalidArgumentError) as e:
+            sess.run(element)
+        assert sess.run(element) == -1
+    message = str(e.value)
+    assert "bad : Tensor had Inf" in message
+    assert "CheckNumerics) made at" in message and "test_iterator.py" in message
+    assert "in element 1 of MapDataset 'MapDataset' (made at" in message
+
+
+def test_random_ops_give_new_numbers_for_every_element():
+    numbers = take(Dataset.range(5).map(lambda _: tf.random_uniform([], seed=3)))
+    assert len(set(numbers)) == 5
+    assert numbers == take(Dataset.range(5).map(lambda _: tf.random_uniform([], seed=3)))
+
+
+def test_get_next_warns_when_it_is_called_in_a_loop():
+    iterator = squares(3).make_one_shot_iterator()
+    with pytest.warns(UserWarning, match="unusually high number"):
+        for _ in range(33):
+            iterator.get_next()
+
+
+def test_iterators_are_in_a_collection():
+    iterator = squares(3).make_initializable_iterator()
+    assert tf.get_collection("iterators") == [iterator._iterator_resource]
+    assert iterator.initializer.type == "MakeIterator"
