@@ -23,9 +23,10 @@ from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape
 from headrace.graph import attr_value
 from headrace.graph.attr_value import RESOURCE, encode
-from headrace.graph.body import FuncGraph
+from headrace.graph.body import Detached, FuncGraph
 from headrace.graph.functional import first_result, is_loop
 from headrace.graph.graph import set_writers
+from headrace.graph.infer import group_inputs
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.py_token import token_of
 
@@ -71,7 +72,7 @@ def resource_type(op_type: str) -> str | None:
 
 def versions(ops: Sequence[Operation], producer: int = VERSION) -> Any:
     """The VersionDef of the GraphDef of these ops; older readers than version 12 know no functions."""
-    has_functions = any(isinstance(a, FuncGraph) for op in ops for a in op.attrs.values())
+    has_functions = any(isinstance(a, (FuncGraph, Detached)) for op in ops for a in op.attrs.values())
     return protos().VersionDef(producer=min(producer, VERSION), min_consumer=12 if has_functions else 0)
 
 
@@ -115,10 +116,10 @@ class _Library:
         self.resources: set[Tensor] = set()
         self.flows = dtypes.float32  # TF's type for the flow of a tensor array
         for op in _every(ops, [], set()):
-            if op.type in _STASHES or "TensorList" in op.type:
+            if op.type in _STASHES or "TensorList" in op.type or "Dataset" in op.type:
                 self.flows = dtypes.variant
         for op in ops:
-            if any(isinstance(a, FuncGraph) for a in op.attrs.values()):
+            if any(isinstance(a, (FuncGraph, Detached)) for a in op.attrs.values()):
                 self.resources.update(root(t) for t in op.inputs if t.dtype._is_ref_dtype)
 
     def exported_type(self, dtype: DType) -> DType:
@@ -185,6 +186,9 @@ def _every(ops: Sequence[Operation], results: Sequence[Tensor], seen: set[Any]) 
     for op in ops:
         yield op
         for body in op.attrs.values():
+            if isinstance(body, Detached) and body not in seen:
+                seen.add(body)
+                yield from _every(_closure([t.op for t in body.body.outputs]), body.body.outputs, seen)
             if not isinstance(body, FuncGraph):
                 continue
             has_results = len(body.outputs) == len(op._outputs) - first_result(op)  # the condition of a loop has others
@@ -342,6 +346,8 @@ class _Scope:
         controls = [self.last(c) for c in op._control_inputs]
         if any(isinstance(a, FuncGraph) for a in op.attrs.values()):
             self._emit_holder(op, controls)
+        elif any(isinstance(a, Detached) for a in op.attrs.values()):
+            self._emit_detached(op, controls)
         elif op.type.startswith("Ref") and op.op_def.traits.primitive and root(op.inputs[0]).dtype._is_resource:
             # The handle of a resource variable in a loop or a branch.
             inputs = [self.input_value(op, t) for t in op.inputs]
@@ -379,7 +385,7 @@ class _Scope:
                 raise TypeError(
                     f"attribute '{name}' of {op.name} ({op.type}, made at {op.source}) cannot be written into a GraphDef: {e}"
                 ) from None
-        if "func" in op.attrs and op.type.startswith("PyFunc"):
+        if "func" in op.attrs and op.type.startswith(("PyFunc", "_Iterable")):
             node.attr["token"].s = token_of(op.attrs["func"]).encode()
         if op.type == "MaxPool3DGrad":
             node.attr["TInput"].type = op.attrs["T"].as_datatype_enum
@@ -466,6 +472,28 @@ class _Scope:
             self._emit_if(op, inputs, controls)
         else:
             self._emit_call(op, inputs, controls)
+
+    def _emit_detached(self, op: Operation, controls: Sequence[str]) -> None:
+        """A node whose functions run by themselves.  The handles that a function has captured follow its captured values."""
+        groups = dict(
+            zip([a.name for a in op.op_def.signature.inputs], group_inputs(op.op_def, op.inputs, op.attrs), strict=True)
+        )
+        refs = {name: groups.pop(name) for name in list(groups) if name.endswith("refs")}
+        for name, handles in refs.items():
+            groups[name.removesuffix("refs") + "other_arguments"] += [root(t) for t in handles]
+        tensors = [t for group in groups.values() for t in (group if isinstance(group, list) else [group])]
+        controls = [*controls, *(c for handles in refs.values() for t in handles for c in self._chain(t))]
+        node = self._node(op.name, op.type, [self.value(t) for t in tensors], controls, op)
+        functions = [name for name, a in op.attrs.items() if isinstance(a, Detached)]
+        self._put_attrs(node, op, [*functions, *(f"T{name}" for name in refs)])
+        for name in functions:
+            body: FuncGraph = op.attrs[name].body
+            node.attr[name].func.name = self.library.name(body, body.outputs, body.name)
+        for arg in op.op_def.signature.inputs:
+            handles = refs.get(arg.name.removesuffix("other_arguments") + "refs")
+            if arg.type_list_attr and arg.name.endswith("other_arguments") and handles:
+                node.attr[arg.type_list_attr].list.type.extend([dtypes.resource.as_datatype_enum] * len(handles))
+        self.nodes.append(node)
 
     def _number(self, op: Operation, tensors: Sequence[Tensor], first: int = 0) -> None:
         for i, tensor in enumerate(tensors):

@@ -127,7 +127,7 @@ def attributes(
     attrs: dict[str, Any] = {}
     declared = (*signature.attrs, *signature.inferred)
     for attr in declared:
-        if attr.name == "func" and op_def.name.startswith("PyFunc"):
+        if attr.name == "func" and op_def.name.startswith(("PyFunc", "_Iterable")):
             attrs["func"] = function_of(node.attr["token"].s.decode())
         elif attr.name in node.attr:
             try:

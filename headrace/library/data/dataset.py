@@ -142,7 +142,7 @@ class Dataset:
             raise TypeError(f"`generator` must be callable. {at()}")
         spec = structure.from_legacy(output_types, output_shapes)
         values = [convert_to_tensor(a) for a in args or ()]
-        return made("_IterableDataset", spec, [], values, start=starter(generator, spec))
+        return made("_IterableDataset", spec, [], values, func=starter(generator, spec))
 
     @staticmethod
     def list_files(file_pattern: Any, shuffle: Any = None, seed: int | None = None) -> Dataset:

@@ -1,6 +1,7 @@
 """Datasets: nodes that describe a chain of stages (resources/data), and the iterators that steps take elements from."""
 
 from headrace.ops.dataset import chain as chain
+from headrace.ops.dataset import choose as choose
 from headrace.ops.dataset import element as element
 from headrace.ops.dataset import files as files
 from headrace.ops.dataset import function as function

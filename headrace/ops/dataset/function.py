@@ -13,9 +13,10 @@ from headrace.core.registry import op
 from headrace.ops.dataset.declare import TYPES, check_dataset, dataset, described
 from headrace.resources.calling.batch import whole
 from headrace.resources.data.ahead import ParallelMap, Prefetch
-from headrace.resources.data.function import Filter, Interleave, Map, Reduction
+from headrace.resources.data.function import Filter, Interleave, Map, Reduction, Scan, TakeWhile
 from headrace.resources.data.group import Batch
 from headrace.resources.data.stage import Run
+from headrace.resources.data.window import GroupByWindow
 
 _INPUT = "input_dataset: variant, other_arguments: list(Targuments)"
 _CAPTURED = {"Targuments": ANY, "Tref": ANY, "keeps": True}
@@ -56,15 +57,62 @@ def _check_calls(number):
 def _(input_dataset, other_arguments, batch_size, num_parallel_calls, drop_remainder, refs, f):
     check_dataset(input_dataset)
     _check_calls(num_parallel_calls)
-    return Batch(
-        ParallelMap(input_dataset, f, [*other_arguments, *refs], num_parallel_calls), batch_size, drop_remainder
-    )
+    mapped = ParallelMap(input_dataset, f, [*other_arguments, *refs], num_parallel_calls)
+    return Batch(mapped, batch_size, drop_remainder, checks_remainder=True)
 
 
 @dataset(f"FilterDataset({_INPUT}, {_REFS}; predicate: func, {TYPES})", **_CAPTURED)
 def _(input_dataset, other_arguments, refs, predicate):
     check_dataset(input_dataset)
     return Filter(input_dataset, predicate, [*other_arguments, *refs])
+
+
+@dataset(f"TakeWhileDataset({_INPUT}, {_REFS}; predicate: func, {TYPES})", **_CAPTURED)
+def _(input_dataset, other_arguments, refs, predicate):
+    check_dataset(input_dataset)
+    return TakeWhile(input_dataset, predicate, [*other_arguments, *refs])
+
+
+@dataset(
+    "ScanDataset(input_dataset: variant, initial_state: list(Tstate), other_arguments: list(Targuments), "
+    f"{_REFS}; f: func, {TYPES}, preserve_cardinality: bool = False, use_default_device: bool = True)",
+    Tstate=ANY,
+    **_CAPTURED,
+)
+def _(input_dataset, initial_state, other_arguments, refs, f):
+    check_dataset(input_dataset)
+    return Scan(input_dataset, initial_state, f, [*other_arguments, *refs])
+
+
+_GROUPED = ("key_func", "reduce_func", "window_size_func")
+
+
+@dataset(
+    "GroupByWindowDataset(input_dataset: variant, "
+    + ", ".join(f"{name}_other_arguments: list(T{name}_other_arguments)" for name in _GROUPED)
+    + ", "
+    + ", ".join(f"{name}_refs: ref list(T{name}_refs)" for name in _GROUPED)
+    + "; "
+    + ", ".join(f"{name}: func" for name in _GROUPED)
+    + f", {TYPES})",
+    keeps=True,
+    **{f"T{name}_{what}": ANY for name in _GROUPED for what in ("other_arguments", "refs")},
+)
+def _(
+    input_dataset, key_func_other_arguments, reduce_func_other_arguments, window_size_func_other_arguments, key_func_refs,
+    reduce_func_refs, window_size_func_refs, key_func, reduce_func, window_size_func,
+):  # fmt: skip
+    check_dataset(input_dataset)
+    return GroupByWindow(
+        input_dataset,
+        key_func, [*key_func_other_arguments, *key_func_refs],
+        partial(_after, reduce_func, (*reduce_func_other_arguments, *reduce_func_refs)),
+        partial(_after, window_size_func, (*window_size_func_other_arguments, *window_size_func_refs)),
+    )  # fmt: skip
+
+
+def _after(function, captured, *values):
+    return function(*values, *captured)
 
 
 @dataset(f"FlatMapDataset({_INPUT}, {_REFS}; f: func, {TYPES})", **_CAPTURED)
@@ -91,6 +139,11 @@ def _(input_dataset, other_arguments, cycle_length, block_length, num_parallel_c
     """Each dataset of the cycle computes a block ahead.  The order is that of an interleave that is not parallel."""
     check_dataset(input_dataset)
     _check_calls(num_parallel_calls)
+    if num_parallel_calls > cycle_length > 0:
+        raise InvalidArgumentError(
+            None, None,
+            f"num_parallel_calls must be less than or equal to cycle_length, got {num_parallel_calls} and {cycle_length}.",
+        )  # fmt: skip
     ahead = partial(Prefetch, size=block_length)
     return Interleave(input_dataset, f, [*other_arguments, *refs], cycle_length, block_length, ahead)
 
@@ -123,3 +176,28 @@ def _(
 
 
 reduce.state(lambda context: context)
+
+
+single = op(
+    f"DatasetToSingleElement(dataset: variant; {TYPES}) -> (components: list(output_types))",
+    host=True, stateful=True, blocking=True,
+)  # fmt: skip
+single.not_differentiable()
+single.shape(lambda dataset, output_types, output_shapes: list(output_shapes))
+single.state(lambda context: context)
+
+
+@single.kernel
+def _(dataset, output_types, output_shapes, *, state):
+    """The only element of a dataset."""
+    check_dataset(dataset)
+    run = Run(dataset, state.submit, state.cores)
+    try:
+        element = run.cursor.next()
+        if element is None:
+            raise InvalidArgumentError(None, None, "Dataset was empty.")
+        if run.cursor.next() is not None:
+            raise InvalidArgumentError(None, None, "Dataset had more than one element.")
+        return whole(element)
+    finally:
+        run.close()

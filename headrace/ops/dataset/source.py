@@ -43,10 +43,10 @@ def _(start, stop, step):
     return Range(range(start, stop, step))
 
 
-@dataset(f"_IterableDataset(args: list(Targs); start: any, {TYPES})", Targs=ANY, keeps=True)
-def _(args, start):
+@dataset(f"_IterableDataset(args: list(Targs); func: any, {TYPES})", Targs=ANY, keeps=True)
+def _(args, func):
     values = [to_numpy(value) for value in args]
-    return Iterated(lambda: start(*values))
+    return Iterated(lambda: func(*values))
 
 
 matched = op("_MatchedFiles(pattern: string[1-]) -> (filenames: string)", host=True)

@@ -20,8 +20,10 @@ class Batch(OneInput):
 
     shares = False
 
-    def __init__(self, input: Stage, size: int, drop_remainder: bool) -> None:
+    def __init__(self, input: Stage, size: int, drop_remainder: bool, checks_remainder: bool = False) -> None:
+        """``checks_remainder``: elements that do not fit together are an error though they are dropped."""
         super().__init__(input)
+        self.checks_remainder = checks_remainder
         if size < 1:
             raise InvalidArgumentError(None, None, "Batch size must be greater than zero.")
         self.size, self.drop_remainder = size, drop_remainder
@@ -52,9 +54,11 @@ class BatchCursor(OneCursor):
                 self.over = True
                 break
             elements.append(element)
-        if not elements or (stage.drop_remainder and len(elements) < stage.size):
+        dropped = stage.drop_remainder and len(elements) < stage.size
+        if not elements or (dropped and not stage.checks_remainder):
             return None
-        return stage.made_of(elements)  # type: ignore[no-any-return]
+        batch: Element = stage.made_of(elements)
+        return None if dropped else batch
 
     def position(self) -> State:
         return self.over

@@ -150,8 +150,10 @@ class Iterator:
     # ---- its position
 
     def save(self) -> bytes:
-        """The whole position, for `restore`."""
-        run = self._begun()
+        """The whole position, for `restore`; empty if it has not begun."""
+        run = self._run
+        if run is None:
+            return self._restored or b""
         with self._changed:
             self._changed.wait_for(lambda: not self._busy)
             self._busy = True
@@ -166,6 +168,12 @@ class Iterator:
 
     def restore(self, data: bytes) -> None:
         """Goes on from what `save` gave: now, or when the iterator is initialized next."""
+        if not data:  # it had not begun: a one-shot iterator begins again
+            if self._factory is not None:
+                self._close()
+                with self._changed:
+                    self._run, self._left = None, deque()
+            return
         if self._run is None and self._factory is None:
             self._restored = data
             return

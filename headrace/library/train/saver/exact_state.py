@@ -1,4 +1,4 @@
-"""What a saver must save besides variables so that a resumed job goes on exactly: generators, queues, readers.
+"""What a saver must save besides variables so that a resumed job goes on exactly: generators, queues, readers, iterators.
 
 Each is a saveable object: its tensors are made by ops that look at the state, and another op takes them over on restoring.  In
 a checkpoint they are further tensors under ``exact_state/``, which TensorFlow passes over.
@@ -23,6 +23,9 @@ _READERS = (
 )  # fmt: skip
 
 
+_ITERATORS = ("IteratorV2", "OneShotIterator")
+
+
 class _StateSaveable(SaveableObject):
     """State that one op gives as tensors and another one takes over."""
 
@@ -39,12 +42,13 @@ class _StateSaveable(SaveableObject):
         return self._take_over(*restored_tensors)
 
 
-def exact_state(queues: Any = False, readers: Any = False) -> list[SaveableObject]:
+def exact_state(queues: Any = False, readers: Any = False, iterators: Any = False) -> list[SaveableObject]:
     """What a saver needs besides variables, so that a job goes on after a restore as if it had never stopped.
 
     Always the states of random ops: generators, and what samplers have learned.  With ``queues``, a list of queues or True for
     all of the graph, also what they hold and where a shuffling queue is in its random order; with ``readers`` likewise in
-    which file each reader is, and how far.  Add the result to the variables of a saver:
+    which file each reader is, and how far, and with ``iterators`` the whole position of iterators of datasets.  Add the
+    result to the variables of a saver:
 
     >>> v = tf.Variable(0.0, name='v')
     >>> saver = tf.train.Saver(tf.global_variables() + tf.train.exact_state())
@@ -57,6 +61,10 @@ def exact_state(queues: Any = False, readers: Any = False) -> list[SaveableObjec
         saveables: list[SaveableObject] = [_node_states()]
         saveables += [_queue_state(handle) for handle in _handles("queues", queues, _QUEUES, _queue_handle)]
         saveables += [_reader_state(handle) for handle in _handles("readers", readers, _READERS, _reader_handle)]
+        saveables += [
+            iterator_state(handle, f"{PREFIX}/iterator/{handle.op.name}")
+            for handle in _handles("iterators", iterators, _ITERATORS, _iterator_handle)
+        ]
     return saveables
 
 
@@ -81,6 +89,13 @@ def _reader_state(handle: Tensor) -> SaveableObject:
     return _StateSaveable(name, tensors, ("unit", "counts"), lambda *parts: raw_ops._MoveReader(handle, *parts))
 
 
+def iterator_state(handle: Tensor, name: str) -> SaveableObject:
+    """The position of an iterator, under a name in the checkpoint."""
+    with context.get_default_graph().colocate_with(handle.op):
+        position = raw_ops._IteratorState(handle, name="iterator")
+    return _StateSaveable(name, [position], ("position",), lambda part: raw_ops._RestoreIteratorState(handle, part))
+
+
 def _handles(
     argument: str, asked: Any, types: Sequence[str], handle_of: Callable[[Any], Tensor | None]
 ) -> list[Tensor]:
@@ -96,6 +111,11 @@ def _handles(
 
 def _queue_handle(queue: Any) -> Tensor | None:
     return queue.queue_ref if isinstance(queue, QueueBase) else None
+
+
+def _iterator_handle(iterator: Any) -> Tensor | None:
+    handle = getattr(iterator, "_iterator_resource", None)
+    return handle if isinstance(handle, Tensor) else None
 
 
 def _reader_handle(reader: Any) -> Tensor | None:

@@ -1,0 +1,231 @@
+"""tf.data.experimental: transformations for ``dataset.apply``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.source import at
+from headrace.core.tensor_spec import TensorSpec
+from headrace.graph import raw_ops
+from headrace.graph.convert import convert_to_tensor
+from headrace.library.data import nest, structure
+from headrace.library.data.dataset import AUTOTUNE, Dataset, _batch_spec, _batched, _element_spec_of, _int64, made
+from headrace.library.data.function import trace_function
+from headrace.library.data.structure import flat_shapes, flat_types
+from headrace.library.numeric.random import get_seed
+
+Transformation = Callable[[Dataset], Dataset]
+
+
+def enumerate_dataset(start: Any = 0) -> Transformation:
+    """Pairs of a number and an element."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+def unbatch() -> Transformation:
+    """The rows of each element."""
+    return lambda dataset: dataset.unbatch()
+
+
+def ignore_errors() -> Transformation:
+    """Leaves out the elements that cannot be computed."""
+    return lambda dataset: dataset._then("IgnoreErrorsDataset")
+
+
+def unique() -> Transformation:
+    """Leaves out what is equal to an element before it."""
+    return lambda dataset: dataset._then("UniqueDataset")
+
+
+def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: int | None = None) -> Transformation:
+    """``shuffle`` and ``repeat`` in one: the buffer stays full at the border of two epochs."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        first, second = get_seed(seed)
+        number = _int64(-1 if count is None else count)
+        return dataset._then("ShuffleAndRepeatDataset", _int64(buffer_size), first or 0, second or 0, number)
+
+    return apply
+
+
+def map_and_batch(
+    map_func: Callable[..., Any], batch_size: Any, num_parallel_batches: Any = None, drop_remainder: Any = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:  # fmt: skip
+    """``map`` and ``batch`` in one."""
+    if num_parallel_batches is None and num_parallel_calls is None:
+        num_parallel_calls = batch_size
+    elif num_parallel_batches is not None:
+        if num_parallel_calls is not None:
+            raise ValueError(
+                f"The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive. {at()}"
+            )
+        num_parallel_calls = batch_size * num_parallel_batches
+
+    def apply(dataset: Dataset) -> Dataset:
+        f = trace_function(map_func, "map_and_batch", dataset.element_spec)
+        size, drop = _batched(batch_size, drop_remainder)
+        spec = _batch_spec(f.spec, batch_size, drop_remainder)
+        return dataset._called("MapAndBatchDataset", f, size, _int64(num_parallel_calls), drop, spec=spec)
+
+    return apply
+
+
+map_and_batch_with_legacy_function = map_and_batch
+
+
+def parallel_interleave(
+    map_func: Callable[..., Any], cycle_length: Any, block_length: Any = 1, sloppy: Any = False,
+    buffer_output_elements: Any = None, prefetch_input_elements: Any = None,
+) -> Transformation:  # fmt: skip
+    """The elements of the datasets that a function makes of ``cycle_length`` elements in turn, read ahead."""
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, AUTOTUNE)
+
+
+def take_while(predicate: Callable[..., Any]) -> Transformation:
+    """The elements before the first for which a function gives False."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        f = trace_function(predicate, "take_while", dataset.element_spec)
+        if not isinstance(f.spec, TensorSpec) or f.spec.dtype != dtypes.bool or f.spec.shape.ndims not in (0, None):
+            raise ValueError(f"`predicate` must return a scalar boolean tensor, got {f.spec!r}. {at()}")
+        return dataset._called("TakeWhileDataset", f, spec=dataset.element_spec, attr="predicate")
+
+    return apply
+
+
+def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
+    """Calls ``scan_func(state, element)``, which gives the next state and an element."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        state = structure.normalized(initial_state)
+        spec = structure.specs_of(state)
+        f, spec = _settled(scan_func, "scan", spec, dataset.element_spec, lambda result: result[0])
+        return f.make(  # type: ignore[no-any-return]
+            lambda: dataset._then(
+                "ScanDataset", structure.to_flat(state), f.values, f.refs, f=f.attr, spec=f.spec[1],
+            )
+        )  # fmt: skip
+
+    return apply
+
+
+def _settled(function: Callable[..., Any], method: str, spec: Any, element_spec: Any, state_of: Any) -> tuple[Any, Any]:
+    """The function for a state whose shape holds for the results too."""
+    while True:
+        f = trace_function(function, method, spec, element_spec, joined=True)
+        if type(f.spec) is not tuple or len(f.spec) != 2:
+            raise TypeError(
+                f"The scan function must return a pair comprising the new state and the output value. {at()}"
+            )
+        new = state_of(f.spec)
+        if str(structure.types_of(new)) != str(structure.types_of(spec)):
+            raise TypeError(
+                f"The element types for the new state must match the initial state. Expected {structure.types_of(spec)}; "
+                f"got {structure.types_of(new)}. {at()}"
+            )
+        joint = nest.map_structure(_either_shape, spec, new)
+        if joint == spec:
+            return f, spec
+        spec = joint
+
+
+def _either_shape(first: Any, second: Any) -> Any:
+    a, b = first.shape.tuple, second.shape.tuple
+    if a is None or b is None or len(a) != len(b):
+        return type(first)(None, first.dtype)
+    return type(first)([x if x == y else None for x, y in zip(a, b, strict=True)], first.dtype)
+
+
+def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
+    """Elements of several datasets; another dataset, of integers, says from which the next one is."""
+    if choice_dataset.output_types != dtypes.int64 or choice_dataset.output_shapes.ndims != 0:
+        raise TypeError(f"`choice_dataset` must be a dataset of scalar `tf.int64` tensors. {at()}")
+    return _directed(choice_dataset, datasets)
+
+
+def _directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
+    spec = datasets[0].element_spec
+    for one in datasets[1:]:
+        if str(one.output_types) != str(datasets[0].output_types):
+            raise TypeError(
+                f"All datasets must have the same type: {datasets[0].output_types} and {one.output_types} differ {at()}"
+            )
+        spec = nest.map_structure(_either_shape, spec, one.element_spec)
+    variants = [one._variant_tensor for one in datasets]
+    return made("DirectedInterleaveDataset", spec, [selector, *datasets], selector._variant_tensor, variants)
+
+
+def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed: int | None = None) -> Dataset:
+    """Elements of several datasets, each taken at random; ``weights`` are probabilities, or a dataset of them."""
+    datasets = list(datasets)
+    if isinstance(weights, Dataset):
+        probabilities = weights
+    else:
+        weights = np.ones(len(datasets)) / len(datasets) if weights is None else weights
+        probabilities = Dataset.from_tensors(convert_to_tensor(weights)).repeat()
+    first, second = get_seed(seed)
+
+    def draw(weights: Any) -> Any:
+        logits = raw_ops.Log(weights)
+        drawn = raw_ops.Multinomial(
+            raw_ops.ExpandDims(logits, 0), 1, seed=first or 0, seed2=second or 0, output_dtype=dtypes.int64
+        )
+        return raw_ops.Squeeze(drawn)
+
+    return _directed(probabilities.map(draw), datasets)
+
+
+def get_single_element(dataset: Dataset) -> Any:
+    """The only element of a dataset, as tensors: each step computes it."""
+    spec = dataset.element_spec
+    tensors = raw_ops.DatasetToSingleElement(
+        dataset._variant_tensor, output_types=flat_types(spec), output_shapes=flat_shapes(spec)
+    )
+    return structure.from_flat(spec, tensors)
+
+
+def group_by_window(
+    key_func: Callable[..., Any], reduce_func: Callable[..., Any], window_size: Any = None, window_size_func: Any = None
+) -> Transformation:
+    """Collects elements of one key until there are ``window_size``, and gives the elements of ``reduce_func(key, window)``."""
+    if (window_size is None) == (window_size_func is None):
+        raise ValueError(f"Must pass either window_size or window_size_func, but not both. {at()}")
+    if window_size_func is None:
+
+        def window_size_func(_: Any) -> Any:
+            return _int64(window_size)
+
+    def apply(dataset: Dataset) -> Dataset:
+        spec = dataset.element_spec
+        key = trace_function(key_func, "group_by_window", spec)
+        _check_scalar(key.spec, "key_func")
+        size = trace_function(window_size_func, "group_by_window", TensorSpec([], dtypes.int64), joined=True)
+        _check_scalar(size.spec, "window_size_func")
+        window = structure.DatasetSpec(spec)
+        reduce = trace_function(reduce_func, "group_by_window", TensorSpec([], dtypes.int64), window, joined=True)
+        functions = {"key_func": key.attr, "reduce_func": reduce.attr, "window_size_func": size.attr}
+        captured = [f.values for f in (key, reduce, size)]
+        refs = [f.refs for f in (key, reduce, size)]
+        return dataset._then(
+            "GroupByWindowDataset", *captured, *refs, spec=_element_spec_of(reduce, "reduce_func"), **functions
+        )
+
+    return apply
+
+
+def _check_scalar(spec: Any, name: str) -> None:
+    if not isinstance(spec, TensorSpec) or spec.dtype != dtypes.int64 or spec.shape.ndims not in (0, None):
+        raise ValueError(f"`{name}` must return a single tf.int64 scalar tensor, got {spec!r}. {at()}")
+
+
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:  # noqa: N802 - TensorFlow's name
+    """The integers from ``start`` on, without end."""
+    dtype = dtypes.as_dtype(dtype)
+    largest = np.iinfo(np.int64).max if int(step) >= 0 else np.iinfo(np.int64).min
+    numbers = Dataset.range(start, largest, step)
+    return numbers if dtype == dtypes.int64 else numbers.map(lambda n: raw_ops.Cast(n, DstT=dtype))

@@ -1,0 +1,113 @@
+"""Positions of iterators in checkpoints: a job that is resumed goes on with the very next element."""
+
+import itertools
+
+import numpy as np
+import pytest
+from library.data.taking import drain
+
+import headrace as tf
+
+Dataset = tf.data.Dataset
+
+
+def shuffled():
+    return (
+        Dataset.range(12).shuffle(5, seed=3).repeat(2).map(lambda x: x * 10, num_parallel_calls=3).batch(5).prefetch(2)
+    )
+
+
+def nested():
+    return Dataset.range(6).interleave(lambda n: Dataset.range(n).shuffle(3, seed=1), 3, 1).cache().repeat(2)
+
+
+def strings():
+    words = Dataset.from_tensor_slices(["a", "bc", "d"]).repeat(2)
+    return Dataset.zip((words, Dataset.from_generator(lambda: itertools.count(5), tf.int32))).prefetch(1)
+
+
+def windows():
+    return Dataset.range(9).window(3, shift=2).prefetch(1).flat_map(lambda w: w.batch(3)).padded_batch(2, [None])
+
+
+def plain(elements):
+    return [
+        np.asarray(e).tolist() if not isinstance(e, tuple) else tuple(np.asarray(x).tolist() for x in e)
+        for e in elements
+    ]
+
+
+@pytest.mark.parametrize("one_shot", [False, True])
+@pytest.mark.parametrize("make", [shuffled, nested, strings, windows])
+def test_cut_at_every_position(make, one_shot, tmp_path):
+    with tf.Graph().as_default():
+        dataset = make()
+        iterator = dataset.make_one_shot_iterator() if one_shot else dataset.make_initializable_iterator()
+        element = iterator.get_next()
+        saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)], max_to_keep=None)
+        begin = [] if one_shot else [iterator.initializer]
+        with tf.Session() as sess:
+            sess.run(begin)
+            whole, saved = [], []
+            while True:
+                saved.append(saver.save(sess, str(tmp_path / "at"), global_step=len(whole)))
+                taken = drain(sess, element, 1)
+                if not taken:
+                    break
+                whole += taken
+        for position, path in enumerate(saved):
+            with tf.Session() as sess:
+                if position % 2:
+                    saver.restore(sess, path)
+                    sess.run(begin)
+                else:
+                    sess.run(begin)
+                    drain(sess, element, 1)
+                    saver.restore(sess, path)
+                assert plain(drain(sess, element)) == plain(whole[position:]), position
+
+
+def test_initializing_again_begins_again(tmp_path):
+    iterator = Dataset.range(4).make_initializable_iterator()
+    element = iterator.get_next()
+    saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
+    with tf.Session() as sess:
+        sess.run(iterator.initializer)
+        sess.run(element)
+        path = saver.save(sess, str(tmp_path / "at"))
+        saver.restore(sess, path)
+        assert sess.run(element) == 1
+        sess.run(iterator.initializer)
+        assert sess.run(element) == 0
+
+
+def test_another_dataset_refuses_the_position(tmp_path):
+    iterator = tf.data.Iterator.from_structure(tf.int64, tf.TensorShape([]))
+    begin = [iterator.make_initializer(d) for d in (Dataset.range(4), Dataset.range(4).map(lambda x: x))]
+    saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
+    with tf.Session() as sess:
+        sess.run(begin[0])
+        path = saver.save(sess, str(tmp_path / "at"))
+        sess.run(begin[1])
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"not one of the dataset .* 1 stages, the dataset has 2"
+        ):
+            saver.restore(sess, path)
+
+
+def test_exact_state_has_iterators_and_the_numbers_of_their_functions(tmp_path):
+    def build():
+        dataset = Dataset.range(8).map(lambda x: tf.random_uniform([], seed=1)).prefetch(2)
+        iterator = dataset.make_one_shot_iterator()
+        return iterator.get_next(), tf.train.Saver(tf.train.exact_state(iterators=True))
+
+    with tf.Graph().as_default(), tf.Session() as sess:
+        element, saver = build()
+        drain(sess, element, 3)
+        path = saver.save(sess, str(tmp_path / "at"))
+        rest = drain(sess, element)
+        saver.restore(sess, path)
+        assert drain(sess, element)[:2] == rest[:2]  # those that were computed ahead
+
+    with pytest.raises(TypeError, match="an iterator of a dataset"):
+        tf.data.experimental.make_saveable_from_iterator(3)
