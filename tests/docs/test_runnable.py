@@ -16,6 +16,7 @@ PAGES = [
     "eager.md",
     "estimator.md",
     "explain.md",
+    "datasets.md",
     "input.md",
     "life_of_a_step.md",
     "queues.md",
