@@ -232,6 +232,17 @@ class Holder:
         )  # fmt: skip
         return self._imported(op, op._outputs)
 
+    def detached(self, name: str, node: Any, values: Sequence[Tensor], refs: Sequence[Tensor]) -> FuncGraph:
+        """A function that runs by itself, of elements and of what it has captured."""
+        definition = self.functions.get(name, node.name)
+        types = [dtypes.as_dtype(a.type) for a in definition.signature.input_arg]
+        elements = types[: len(types) - len(values) - len(refs)]
+        tensors: list[Any] = [*map(_Typed, elements), *values]
+        passed = [*zip(tensors, _argument_shapes(definition), strict=False), *((t, None) for t in refs)]
+        body = FuncGraph(f"the function {name}", self.importer.graph, name)
+        self._fill(body, definition, passed, None)
+        return body
+
     # ---- calls
 
     def _call(self, node: Any, name: str, inputs: Sequence[Tensor]) -> ImportedNode:

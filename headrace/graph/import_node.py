@@ -12,6 +12,7 @@ from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.signature import REQUIRED
 from headrace.graph import raw_ops
 from headrace.graph.attr_value import decode
+from headrace.graph.body import Detached
 from headrace.graph.build import output_dtypes
 from headrace.graph.graph_def import output_at
 from headrace.graph.operation import Operation, Tensor
@@ -71,6 +72,8 @@ def make_node(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequ
             imported: ImportedNode = importer.holder.make(node, inputs)
         _finish(importer, node, imported.op, ())
         return imported
+    if op_type in REGISTRY and any(a.kind == "func" for a in REGISTRY.get(op_type).signature.attrs):
+        return _make_detached(importer, node, REGISTRY.get(op_type), inputs, controls)
     if op_type == "Identity" and inputs and inputs[0].dtype._is_ref_dtype and _type(node, "T") == dtypes.resource:
         with importer.graph.control_dependencies(controls):
             wait = raw_ops.NoOp(name=f"{importer.scope}{node.name}/")
@@ -84,6 +87,41 @@ def make_node(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequ
         op_def = REGISTRY.get(op_type)
         attrs = attributes(op_def, node, importer.scope, _element_types(op_def, node, inputs))
     op = create(importer, node, op_def, inputs, attrs, controls)
+    return ImportedNode(op, list(op._outputs), op)
+
+
+def _make_detached(
+    importer: Any, node: Any, op_def: OpDef, inputs: Sequence[Tensor], controls: Sequence[Operation]
+) -> ImportedNode:
+    """A node whose functions run by themselves.  Among what they have captured, the handles of variables come last here."""
+    rest = list(inputs)
+    groups: dict[str, list[Tensor]] = {}
+    for arg in op_def.signature.inputs:
+        if arg.name.endswith("refs"):
+            continue
+        count = 1
+        if arg.is_list:
+            listed = node.attr[arg.type_list_attr].list.type if arg.type_list_attr else ()
+            count = len(listed) if arg.type_list_attr else node.attr[arg.number_attr].i
+        groups[arg.name], rest = rest[:count], rest[count:]
+    types: dict[str, Any] = {}
+    for arg in op_def.signature.inputs:
+        if arg.name.endswith("refs"):
+            captured = groups[arg.name.removesuffix("refs") + "other_arguments"]
+            groups[arg.name] = [t for t in captured if t.dtype._is_ref_dtype]
+            captured[:] = [t for t in captured if not t.dtype._is_ref_dtype]
+            types[arg.type_list_attr or ""] = tuple(t.dtype.base_dtype for t in groups[arg.name])
+    attrs = attributes(op_def, node, importer.scope, types)
+    for arg in op_def.signature.inputs:
+        if arg.name.endswith("other_arguments"):
+            attrs[arg.type_list_attr or ""] = tuple(t.dtype.base_dtype for t in groups[arg.name])
+    for attr in op_def.signature.attrs:
+        if attr.kind == "func":
+            owner = f"{attr.name}_" if f"{attr.name}_other_arguments" in groups else ""
+            values, refs = groups.get(f"{owner}other_arguments", []), groups.get(f"{owner}refs", [])
+            attrs[attr.name] = Detached(importer.holder.detached(attrs[attr.name], node, values, refs))
+    ordered = [t for arg in op_def.signature.inputs for t in groups[arg.name]]
+    op = create(importer, node, op_def, ordered, attrs, controls)
     return ImportedNode(op, list(op._outputs), op)
 
 
