@@ -279,3 +279,17 @@ def test_iterators_are_in_a_collection():
     iterator = squares(3).make_initializable_iterator()
     assert tf.get_collection("iterators") == [iterator._iterator_resource]
     assert iterator.initializer.type == "MakeIterator"
+
+
+def test_an_iterator_on_another_device_than_what_uses_its_elements():
+    with tf.device("/cpu:1"):
+        v = tf.Variable(np.int64(3))
+        dataset = Dataset.range(6).map(lambda x: x * v, num_parallel_calls=2).filter(lambda x: x > 2).batch(2)
+        iterator = dataset.prefetch(1).make_initializable_iterator()
+        element = iterator.get_next()
+    with tf.device("/cpu:0"):
+        result = element + 1
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as sess:
+        sess.run(v.initializer)
+        sess.run(iterator.initializer)
+        assert [e.tolist() for e in drain(sess, result)] == [[4, 7], [10, 13], [16]]
