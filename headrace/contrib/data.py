@@ -1,0 +1,14 @@
+"""tf.contrib.data: transformations of datasets, which later were tf.data.experimental's."""
+
+from headrace.library.data.transform import choose_from_datasets as choose_from_datasets
+from headrace.library.data.transform import enumerate_dataset as enumerate_dataset
+from headrace.library.data.transform import get_single_element as get_single_element
+from headrace.library.data.transform import group_by_window as group_by_window
+from headrace.library.data.transform import ignore_errors as ignore_errors
+from headrace.library.data.transform import map_and_batch as map_and_batch
+from headrace.library.data.transform import parallel_interleave as parallel_interleave
+from headrace.library.data.transform import sample_from_datasets as sample_from_datasets
+from headrace.library.data.transform import scan as scan
+from headrace.library.data.transform import shuffle_and_repeat as shuffle_and_repeat
+from headrace.library.data.transform import unbatch as unbatch
+from headrace.library.data.transform import unique as unique
