@@ -54,6 +54,15 @@ def test_gradients_add_up():
         (lambda a: raw_ops._TensorArrayReadV3(a.handle, 7, a.flow, dtype=tf.float32), "Tried to read from index 7"),
         (lambda a: raw_ops._TensorArrayReadV3(a.handle, 1, a.flow, dtype=tf.float32), "It was never written"),
         (lambda a: raw_ops._TensorArrayScatterV3(a.handle, [0], [1.0, 2.0], a.flow), "Expected len.indices. == values"),
+        (
+            lambda a: raw_ops._TensorArrayWriteV3(a.handle, 0, 1, a.flow),
+            "dtype is float but Op is trying to write .* int32",
+        ),
+        (lambda a: raw_ops._TensorArrayReadV3(a.handle, 0, a.flow, dtype=tf.int32), "Op requested dtype int32"),
+        (
+            lambda a: raw_ops._TensorArraySplitV3(a.handle, [1.0], np.array([1]), a.flow),
+            "not equal to the size of lengths",
+        ),
     ],
 )
 def test_mistakes(build, message):
