@@ -163,6 +163,9 @@ class Job:
         if what == "kill":
             task.kill()
             task.steps.clear()
+            if name == "ps":  # what the others trained before that is no recovery
+                for other in ("chief", "worker"):
+                    self.tasks[other].forget_steps()
             time.sleep(self._random.uniform(0.0, 1.0))
             task.start()
         elif what == "stop":
