@@ -27,6 +27,7 @@ from headrace.library.train.replica.device_setter import replica_device_setter
 from headrace.library.train.saver.reader import load_checkpoint
 from headrace.library.train.saver.state_file import latest_checkpoint
 from headrace.library.train.session.monitored_session import MonitoredSession
+from headrace.library.train.session.run_hook import SessionRunHook
 from headrace.library.train.session.session_creator import ChiefSessionCreator
 
 
@@ -127,7 +128,8 @@ class Estimator:
         if steps is not None or max_steps is not None:
             own_hooks.append(StopAtStepHook(steps, max_steps))
         with self._graph(self._config.device_fn or _replica_device_setter(self._config)):
-            features, labels = self._call_input_fn(input_fn, ModeKeys.TRAIN)
+            features, labels, input_hooks = self._call_input_fn(input_fn, ModeKeys.TRAIN)
+            own_hooks += input_hooks
             spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self._config)
             if self._warm_start_settings is not None and self.latest_checkpoint() is None:
                 start_from(self._warm_start_settings)
@@ -149,7 +151,8 @@ class Estimator:
             own_hooks.append(evaluation_loop.StopAfterNEvalsHook(steps))
         checkpoint_path = self._checkpoint(checkpoint_path, "evaluate")
         with self._graph():
-            features, labels = self._call_input_fn(input_fn, ModeKeys.EVAL)
+            features, labels, input_hooks = self._call_input_fn(input_fn, ModeKeys.EVAL)
+            own_hooks += input_hooks
             spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self._config)
             master = self._config.evaluation_master
             results = evaluation_loop.evaluate(spec, checkpoint_path, master, self._session_config, own_hooks)
@@ -164,15 +167,16 @@ class Estimator:
         own_hooks = list(checked_hooks("hooks", hooks))
         checkpoint_path = self._checkpoint(checkpoint_path, "predict")
         with self._graph():
-            features, _ = self._call_input_fn(input_fn, ModeKeys.PREDICT)
-            prediction.warn_of_endless_input()
+            features, _, input_hooks = self._call_input_fn(input_fn, ModeKeys.PREDICT)
+            if not input_hooks:
+                prediction.warn_of_endless_input()
             spec = self._call_model_fn(features, None, ModeKeys.PREDICT, self._config)
             tensors = prediction.checked_predictions(spec.predictions, predict_keys)
             creator = ChiefSessionCreator(
                 scaffold=spec.scaffold, checkpoint_filename_with_path=checkpoint_path, master=self._config.master,
                 config=self._session_config,
             )  # fmt: skip
-            session = MonitoredSession(creator, hooks=[*own_hooks, *spec.prediction_hooks])
+            session = MonitoredSession(creator, hooks=[*own_hooks, *input_hooks, *spec.prediction_hooks])
         # The graph is no longer the default one: the caller's own goes on between two examples.
         yield from prediction.predict(session, tensors, yield_single_examples)
 
@@ -223,7 +227,7 @@ class Estimator:
             create_global_step(graph)
             yield graph
 
-    def _call_input_fn(self, input_fn: Any, mode: str) -> tuple[Any, Any]:
+    def _call_input_fn(self, input_fn: Any, mode: str) -> tuple[Any, Any, list[SessionRunHook]]:
         return call_input_fn(input_fn, mode, self.params, self._config)
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:

@@ -12,8 +12,11 @@ from headrace.core.source import at
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices, SparseTensor
 from headrace.library import nest
+from headrace.library.data.dataset import Dataset
+from headrace.library.data.iterator import Iterator
 from headrace.library.estimator.estimator_spec import EstimatorSpec
 from headrace.library.state.variable import Variable
+from headrace.library.train.session.run_hook import SessionRunHook
 
 _MODEL_ARGUMENTS = ("features", "labels", "mode", "params", "config")
 _TENSORS = (Tensor, SparseTensor, IndexedSlices, Variable, np.ndarray, np.generic, int, float, str, bytes, type(None))
@@ -95,15 +98,33 @@ def call_model_fn(
 # ---- input functions
 
 
-def call_input_fn(input_fn: Any, mode: str, params: Any, config: Any) -> tuple[Any, Any]:
-    """(features, labels) of an input function, called with what it names of mode, params and config."""
+class _Begin(SessionRunHook):
+    """Begins the iterator of a dataset with each session."""
+
+    def __init__(self, iterator: Iterator) -> None:
+        self._initializer = iterator.initializer
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        session.run(self._initializer)
+
+
+def call_input_fn(input_fn: Any, mode: str, params: Any, config: Any) -> tuple[Any, Any, list[SessionRunHook]]:
+    """(features, labels, hooks) of an input function, called with what it names of mode, params and config.
+
+    A dataset has features, or (features, labels), for elements; the hook begins its iterator.
+    """
     if not callable(input_fn):
         raise TypeError(
-            f"input_fn must be a function that returns features, or (features, labels), got {input_fn!r} {at()}"
+            f"input_fn must be a function that returns features, (features, labels) or a dataset of them, got {input_fn!r} {at()}"
         )
     names = arguments(input_fn)
     others = {"mode": mode, "params": params, "config": config}
     result = input_fn(**{name: value for name, value in others.items() if name in names})
+    hooks: list[SessionRunHook] = []
+    if isinstance(result, Dataset):
+        iterator = result.make_initializable_iterator()
+        hooks.append(_Begin(iterator))
+        result = iterator.get_next()
     if isinstance(result, (list, tuple)):
         if len(result) != 2:
             raise ValueError(
@@ -117,7 +138,7 @@ def call_input_fn(input_fn: Any, mode: str, params: Any, config: Any) -> tuple[A
     _check_result(input_fn, "labels", labels)
     if result is None:
         raise ValueError(f"input_fn {where_defined(input_fn)} returned None: does it return its features? {at()}")
-    return features, labels
+    return features, labels, hooks
 
 
 def _check_result(input_fn: Any, what: str, structure: Any) -> None:
@@ -125,5 +146,5 @@ def _check_result(input_fn: Any, what: str, structure: Any) -> None:
         if not isinstance(leaf, _TENSORS):
             raise TypeError(
                 f"input_fn {where_defined(input_fn)} returned {what} that hold {leaf!r} of type {type(leaf).__name__}. Accepted "
-                f"are tensors, sparse tensors, arrays, and dictionaries, lists or tuples of them {at()}"
+                f"are tensors, sparse tensors, arrays, dictionaries, lists or tuples of them, and a dataset {at()}"
             )

@@ -424,3 +424,35 @@ def test_params_are_copied(tmp_path: Path) -> None:
     params["list"].append(2)
     estimator.params["list"].append(3)
     assert estimator.params == {"list": [1]}
+
+
+# ---- datasets
+
+
+def dataset_input(epochs: int | None = None, batch_size: int = 5) -> Any:
+    def input_fn() -> Any:
+        rows = tf.data.Dataset.from_tensor_slices(({"x": X}, Y))
+        return rows.repeat(epochs).batch(batch_size)
+
+    return input_fn
+
+
+def test_input_functions_may_return_datasets(tmp_path: Path) -> None:
+    estimator = line(tmp_path).train(dataset_input(), steps=20)
+    np.testing.assert_allclose(estimator.get_variable_value("w"), descent(20)[0], rtol=1e-4)
+    plain = line(tmp_path).evaluate(eval_input(batch_size=5))
+    assert estimator.evaluate(dataset_input(epochs=1)) == pytest.approx(plain)
+    given = list(estimator.predict(dataset_input(epochs=1, batch_size=4)))
+    np.testing.assert_array_equal([p["x"] for p in given], X)
+    estimator.train(dataset_input(epochs=1))  # ends with the dataset
+    assert estimator.get_variable_value("global_step") == 22
+
+
+def test_a_dataset_may_use_variables_and_tables(tmp_path: Path) -> None:
+    def input_fn() -> Any:
+        table = tf.contrib.lookup.index_table_from_tensor(["a", "b"])
+        words = tf.data.Dataset.from_tensor_slices(["b", "a", "?"])
+        return words.map(lambda word: {"x": tf.to_float(table.lookup(word))}).batch(3)
+
+    (batch,) = line(tmp_path).predict(input_fn, yield_single_examples=False)
+    assert batch["x"].tolist() == [1.0, 0.0, -1.0]
