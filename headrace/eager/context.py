@@ -38,7 +38,9 @@ from headrace.resources.calling.invoke import CPU, bind_attr, find_kernel
 from headrace.resources.calling.value import from_numpy
 from headrace.resources.state.container import Containers
 from headrace.runtime.host.device import Device, local_devices
+from headrace.runtime.host.pool import Pool
 from headrace.runtime.host.registered import StateContext
+from headrace.runtime.host.threads import default_threads
 
 SYNC, ASYNC = 0, 1
 DEVICE_PLACEMENT_EXPLICIT, DEVICE_PLACEMENT_WARN, DEVICE_PLACEMENT_SILENT, DEVICE_PLACEMENT_SILENT_FOR_INT32 = range(4)
@@ -66,6 +68,8 @@ class EagerContext(Graph):
         self.default_device = next(d.torch_device for d in self.devices if d.hooks is None)
         self._resources = Containers()  # state shared by name
         self._states: OrderedDict[Any, Any] = OrderedDict()
+        self._cores = default_threads()
+        self._ahead = Pool("headrace-ahead-", most=max(16, 2 * self._cores))  # for datasets
         self._random = random.Random()
         self._const = REGISTRY.get("Const")
 
@@ -79,7 +83,7 @@ class EagerContext(Graph):
         bound = node.bound
         if bound is None:
             return node._outputs[0]
-        if key is not None:
+        if key is not None and not any(map(callable, bound.attrs)):  # a function would be kept with it
             how.remember(key, flat, bound)
         return how.wrap(bound, node._outputs)
 
@@ -109,6 +113,7 @@ class EagerContext(Graph):
         inputs = [self._own(t, definition.name) for t in inputs]
         if holds_function(attrs):
             return self.run_function(definition, inputs, attrs)
+        attrs = {name: function.detached(a) for name, a in attrs.items()}
         bound = Bound(definition, [t.dtype for t in inputs], attrs, outputs, self.place())
         return TapeEntry(definition, inputs, run(bound, inputs, self), attrs, bound=bound)
 
@@ -151,15 +156,18 @@ class EagerContext(Graph):
         full = name[:-1] if name.endswith("/") else self.unique_name(name)
         resources = self._resources if attrs.get("shared_name") else Containers()
         rule: Any = op_def.state_fn
-        state = rule(StateContext(full, attrs, self.place(), resources, self))
+        state = rule(self._state_context(full, attrs, self.place(), resources))
         handle = EagerHandle(state, dtype, EagerOperation(self, full, op_def.name, user_source(2)))
         return TapeEntry(op_def, (), (handle,), attrs)
+
+    def _state_context(self, name: str, attrs: dict[str, Any], device: Any, resources: Containers) -> StateContext:
+        return StateContext(name, attrs, device, resources, self, submit=self._ahead.submit, cores=self._cores)
 
     def state(self, bound: Bound) -> Any:
         """What a kernel keeps between calls.  A random op goes on where the last one with the same seeds stopped."""
         rule: Any = bound.op_def.state_fn
         attrs = bound.node_attrs
-        state_context = StateContext(bound.op_def.name, attrs, bound.device, self._resources, self)
+        state_context = self._state_context(bound.op_def.name, attrs, bound.device, self._resources)
         if not bound.op_def.traits.random:
             return rule(state_context)
         key = (bound.op_def.name, attrs.get("seed"), attrs.get("seed2"), bound.device)

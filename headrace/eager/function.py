@@ -17,7 +17,7 @@ from headrace.eager import tape_entry
 from headrace.eager.binding import unshare
 from headrace.eager.tape_entry import TapeEntry
 from headrace.eager.tensor import EagerHandle, holding
-from headrace.graph.body import FuncGraph
+from headrace.graph.body import Detached, FuncGraph
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
 from headrace.resources.calling.value import tensor_held
@@ -52,6 +52,14 @@ def runner(f: FuncGraph) -> Runner:
     if cached is None:
         cached = f.gradients.setdefault(Runner, Runner(f))
     return cached
+
+
+def detached(attr: Any) -> Any:
+    """The attribute as a kernel gets it: a body that runs by itself as a function of values, for any thread."""
+    if not isinstance(attr, Detached):
+        return attr
+    plan, _ = runner(attr.body).plan(len(attr.body.outputs))
+    return lambda *values: tuple(plan.run([tensor_held(value) for value in values]))
 
 
 def call(

@@ -54,6 +54,7 @@ class TapeEntry:
     __slots__ = ("_outputs", "attrs", "bound", "inputs", "op_def", "rule")
 
     source = UNKNOWN
+    origin = None
     control_inputs: tuple[Any, ...] = ()
     colocation: tuple[str, ...] = ()
     device = _device = ""

@@ -19,7 +19,12 @@ from headrace.graph.operation import Tensor
 from headrace.library.data import nest, structure
 from headrace.library.data.function import Traced, trace_function
 from headrace.library.data.generate import starter
-from headrace.library.data.iterator import Iterator, make_initializable_iterator, make_one_shot_iterator
+from headrace.library.data.iterator import (
+    Iterator,
+    eager_iterator,
+    make_initializable_iterator,
+    make_one_shot_iterator,
+)
 from headrace.library.data.options import Options
 from headrace.library.data.pad import padding_values_of, shapes_to_pad_to
 from headrace.library.data.structure import DatasetSpec, SparseTensorSpec, flat_shapes, flat_types
@@ -351,6 +356,10 @@ class Dataset:
         dataset = _Made(self._variant_tensor, self.element_spec, [self])
         dataset._given_options = self.options().merge(options)
         return dataset
+
+    def __iter__(self) -> Iterator:
+        """An iterator that has begun, for ``for element in dataset``, where ops run eagerly."""
+        return eager_iterator(self)
 
     def make_one_shot_iterator(self) -> Iterator:
         """An iterator that begins with the first step that uses it, and cannot begin again."""

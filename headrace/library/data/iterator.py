@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.core.errors import OutOfRangeError
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.body import Detached, FuncGraph, function_name
@@ -90,10 +91,23 @@ class Iterator:
                 made: Operation = raw_ops.MakeIterator(dataset._variant_tensor, self._iterator_resource, name=scope)
         return made
 
+    def __iter__(self) -> Iterator:
+        _check_eager()
+        return self
+
+    def __next__(self) -> Any:
+        _check_eager()
+        try:
+            return self.get_next()
+        except OutOfRangeError:
+            raise StopIteration from None
+
+    next = __next__
+
     def get_next(self, name: str | None = None) -> Any:
-        """The next element: in each step that uses it, another one."""
+        """The next element: in each step that uses it, another one.  Executed eagerly, in each call."""
         self._calls += 1
-        if self._calls > GET_NEXT_CALL_WARNING_THRESHOLD:
+        if self._calls > GET_NEXT_CALL_WARNING_THRESHOLD and not context.executing_eagerly():
             warnings.warn(
                 "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "
                 "`Iterator.get_next()` is being called inside a training loop, which will cause gradual slowdown and "
@@ -151,8 +165,30 @@ def _check_like(spec: Any, dataset: Any) -> None:
     raise TypeError(f"Expected elements like {spec!r} but got a dataset of {other!r}. {at()}")
 
 
+def _check_eager() -> None:
+    if not context.executing_eagerly():
+        raise RuntimeError(
+            "__iter__() is only supported when eager execution is enabled: in a graph, run the tensors of get_next(). "
+            + at()
+        )
+
+
+def eager_iterator(dataset: Any) -> Iterator:
+    """An iterator that has begun, where ops run eagerly."""
+    _check_eager()
+    spec = dataset.element_spec
+    iterator = Iterator._of(_resource(spec, None), None, spec)
+    iterator.make_initializer(dataset)
+    return iterator
+
+
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
     """An iterator that begins when its ``initializer`` runs, and begins again each time it does."""
+    if context.executing_eagerly():
+        raise RuntimeError(
+            "dataset.make_initializable_iterator is not supported when eager execution is enabled. Use `for element in "
+            f"dataset` instead. {at()}"
+        )
     spec = dataset.element_spec
     resource = _resource(spec, shared_name)
     with context.get_default_graph().colocate_with(resource.op):
@@ -163,8 +199,10 @@ def make_initializable_iterator(dataset: Any, shared_name: str | None = None) ->
 def make_one_shot_iterator(dataset: Any) -> Iterator:
     """An iterator that begins with the first step that uses it, and cannot begin again.
 
-    The dataset may use constants only: no variables, tables or placeholders.
+    The dataset may use constants only: no variables, tables or placeholders.  Executed eagerly, it begins at once.
     """
+    if context.executing_eagerly():
+        return eager_iterator(dataset)
     spec = dataset.element_spec
     try:
         factory = _by_value(dataset._variant_tensor)
