@@ -1,5 +1,7 @@
 """tf.contrib.data: transformations of datasets, which later were tf.data.experimental's."""
 
+from headrace.library.data.transform import Counter as Counter
+from headrace.library.data.transform import RandomDataset as RandomDataset
 from headrace.library.data.transform import choose_from_datasets as choose_from_datasets
 from headrace.library.data.transform import enumerate_dataset as enumerate_dataset
 from headrace.library.data.transform import get_single_element as get_single_element

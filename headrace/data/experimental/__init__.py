@@ -9,6 +9,7 @@ from headrace.library.data.options import StatsOptions as StatsOptions
 from headrace.library.data.options import ThreadingOptions as ThreadingOptions
 from headrace.library.data.structure import DatasetStructure as DatasetStructure
 from headrace.library.data.transform import Counter as Counter
+from headrace.library.data.transform import RandomDataset as RandomDataset
 from headrace.library.data.transform import choose_from_datasets as choose_from_datasets
 from headrace.library.data.transform import enumerate_dataset as enumerate_dataset
 from headrace.library.data.transform import get_single_element as get_single_element

@@ -13,7 +13,16 @@ from headrace.core.tensor_spec import TensorSpec
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.library.data import nest, structure
-from headrace.library.data.dataset import AUTOTUNE, Dataset, _batch_spec, _batched, _element_spec_of, _int64, made
+from headrace.library.data.dataset import (
+    AUTOTUNE,
+    Dataset,
+    _batch_spec,
+    _batched,
+    _element_spec_of,
+    _int64,
+    _Made,
+    made,
+)
 from headrace.library.data.function import trace_function
 from headrace.library.data.structure import flat_shapes, flat_types
 from headrace.library.numeric.random import get_seed
@@ -160,24 +169,37 @@ def _directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
     return made("DirectedInterleaveDataset", spec, [selector, *datasets], selector._variant_tensor, variants)
 
 
+class RandomDataset(_Made):
+    """Random integers below 2**32, without end, from the seed on."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        first, second = get_seed(seed)
+        numbers = made("RandomDataset", TensorSpec([], dtypes.int64), [], first or 0, second or 0)
+        super().__init__(numbers._variant_tensor, numbers.element_spec, [])
+
+
 def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed: int | None = None) -> Dataset:
     """Elements of several datasets, each taken at random; ``weights`` are probabilities, or a dataset of them."""
     datasets = list(datasets)
+    seeds = RandomDataset(seed).batch(2)
     if isinstance(weights, Dataset):
-        probabilities = weights
+        return _directed(Dataset.zip((weights, seeds)).map(lambda w, s: _drawn(raw_ops.Log(w), s)), datasets)
+    if weights is None:
+        logits = convert_to_tensor([1.0] * len(datasets))
     else:
-        weights = np.ones(len(datasets)) / len(datasets) if weights is None else weights
-        probabilities = Dataset.from_tensors(convert_to_tensor(weights)).repeat()
-    first, second = get_seed(seed)
-
-    def draw(weights: Any) -> Any:
+        weights = convert_to_tensor(weights)
+        if not weights.shape.is_compatible_with([len(datasets)]):
+            raise ValueError(
+                f"`weights` must have one number for each of {len(datasets)} datasets, got {weights} {at()}"
+            )
         logits = raw_ops.Log(weights)
-        drawn = raw_ops.Multinomial(
-            raw_ops.ExpandDims(logits, 0), 1, seed=first or 0, seed2=second or 0, output_dtype=dtypes.int64
-        )
-        return raw_ops.Squeeze(drawn)
+    return _directed(seeds.map(lambda s: _drawn(logits, s)), datasets)
 
-    return _directed(probabilities.map(draw), datasets)
+
+def _drawn(logits: Any, seed: Any) -> Any:
+    """A number drawn by logits."""
+    drawn = raw_ops.StatelessMultinomial(raw_ops.Reshape(logits, [1, -1]), 1, seed, output_dtype=dtypes.int64)
+    return raw_ops.Squeeze(drawn)
 
 
 def get_single_element(dataset: Dataset) -> Any:

@@ -13,7 +13,7 @@ from headrace.core.registry import op
 from headrace.ops.dataset.declare import TYPES, dataset
 from headrace.ops.shared.string_array import array_of
 from headrace.resources.calling.value import to_numpy
-from headrace.resources.data.source import Iterated, Listed, Range, Slices
+from headrace.resources.data.source import Iterated, Listed, Random, Range, Slices
 
 _COMPONENTS = "components: list(Toutput_types); output_shapes: list(shape) >= 1"
 
@@ -41,6 +41,11 @@ def _(start, stop, step):
     if not step:
         raise InvalidArgumentError(None, None, "step must be a non-zero integer.")
     return Range(range(start, stop, step))
+
+
+@dataset(f"RandomDataset(seed: host int64, seed2: host int64; {TYPES})")
+def _(seed, seed2):
+    return Random(seed, seed2)
 
 
 @dataset(f"_IterableDataset(args: list(Targs); func: any, {TYPES})", Targs=ANY, keeps=True)

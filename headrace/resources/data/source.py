@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from headrace.core.errors import DataLossError
+from headrace.core.random_words import RandomWords
 from headrace.resources.calling.batch import Element
 from headrace.resources.data.stage import Cursor, Run, Stage, State
 from headrace.resources.stepping.interrupt import shield
@@ -108,6 +109,30 @@ class _RangeCursor(_Counted):
             return None
         self.given += 1
         return (np.int64(number),)
+
+
+class Random(Stage):
+    """Random words of 32 bits, without end: TensorFlow's stream of two seeds, or one of seeds nobody knows if both are zero."""
+
+    def __init__(self, seed: int, seed2: int) -> None:
+        self.seed, self.seed2 = seed, seed2
+
+    def begin(self, run: Run) -> Cursor:
+        return _RandomCursor(self)
+
+
+class _RandomCursor(Cursor):
+    def __init__(self, stage: Random) -> None:
+        self._words = RandomWords.seeded(stage.seed, stage.seed2)
+
+    def next(self) -> Element | None:
+        return (np.int64(self._words.draw(1)[0]),)
+
+    def save(self) -> State:
+        return self._words.position()
+
+    def restore(self, state: State) -> None:
+        self._words = RandomWords.at(state)
 
 
 class Iterated(Stage):

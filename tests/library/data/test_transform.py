@@ -6,10 +6,11 @@ from library.data.taking import take
 from resources.data.chains import check_cuts
 
 import headrace as tf
+from headrace.resources.data.chain import Take
 from headrace.resources.data.choose import Directed, IgnoreErrors, Unique
 from headrace.resources.data.function import Map, Reduction
 from headrace.resources.data.group import Batch
-from headrace.resources.data.source import Listed, Range
+from headrace.resources.data.source import Listed, Random, Range
 from headrace.resources.data.window import GroupByWindow
 
 Dataset = tf.data.Dataset
@@ -36,6 +37,26 @@ def test_choosing_and_sampling():
     sampled = take(experimental.sample_from_datasets(parts, [0.5, 0.5], seed=1))
     assert sorted(sampled) == [b"a", b"a", b"b", b"b"]
     assert take(experimental.sample_from_datasets(parts, [1.0, 0.0], seed=1), limit=2) == [b"a", b"a"]
+
+
+def test_random_numbers_and_samples_are_tensorflows():
+    """The numbers and orders are those of TensorFlow 2.21's tf.compat.v1."""
+    numbers = [3568415791, 2798973839, 2476249224, 2816106479, 2507884952]
+    assert take(experimental.RandomDataset(5), limit=5) == numbers
+    assert take(experimental.RandomDataset(5).take(2).repeat(2)) == numbers[:2] * 2
+    assert take(experimental.RandomDataset(), limit=2) != take(experimental.RandomDataset(), limit=2)
+    endless = [Dataset.from_tensors(word).repeat() for word in "abc"]
+    sampled = experimental.sample_from_datasets(endless, [0.2, 0.3, 0.5], seed=7)
+    assert b"".join(take(sampled, limit=30)) == b"cacbbcccacccbabacabaaacbbcaabc"
+    assert b"".join(take(experimental.sample_from_datasets(endless, seed=7), limit=20)) == b"bacabbbcacccaabacaba"
+    weights = Dataset.from_tensor_slices([[0.1, 0.8, 0.1], [0.8, 0.1, 0.1]]).repeat()
+    assert b"".join(take(experimental.sample_from_datasets(endless, weights, 7), limit=15)) == b"babababbaabcbab"
+    ending = [Dataset.from_tensors(word).repeat(4) for word in "abc"]
+    assert b"".join(take(experimental.sample_from_datasets(ending, [0.2, 0.3, 0.5], 7))) == b"cacbbccababa"
+    tf.set_random_seed(3)
+    assert take(experimental.RandomDataset(5), limit=3) == [2058544851, 32233798, 302027796]
+    with pytest.raises(ValueError, match="one number for each of 2 datasets"):
+        experimental.sample_from_datasets(ending[:2], [0.2, 0.3, 0.5])
 
 
 def test_a_single_element():
@@ -82,6 +103,7 @@ def fails(x):
             ),
             [([0, 2],), ([1, 3],), ([4],)],
         ),
+        (lambda: Take(Random(87654321, 5), 3), [(3568415791,), (2798973839,), (2476249224,)]),
         (lambda: Reduction(Range(range(4)), [np.int64(1)], lambda s, x: (s + x,)), [(7,)]),
     ],
 )
