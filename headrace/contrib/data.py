@@ -1,5 +1,11 @@
 """tf.contrib.data: transformations of datasets, which later were tf.data.experimental's."""
 
+from headrace.library.data.grouping import Reducer as Reducer
+from headrace.library.data.grouping import bucket_by_sequence_length as bucket_by_sequence_length
+from headrace.library.data.grouping import dense_to_sparse_batch as dense_to_sparse_batch
+from headrace.library.data.grouping import group_by_reducer as group_by_reducer
+from headrace.library.data.grouping import parse_example_dataset as parse_example_dataset
+from headrace.library.data.grouping import rejection_resample as rejection_resample
 from headrace.library.data.transform import Counter as Counter
 from headrace.library.data.transform import RandomDataset as RandomDataset
 from headrace.library.data.transform import choose_from_datasets as choose_from_datasets

@@ -2,6 +2,12 @@
 
 from headrace.library.data.checkpoint import make_saveable_from_iterator as make_saveable_from_iterator
 from headrace.library.data.dataset import AUTOTUNE as AUTOTUNE
+from headrace.library.data.grouping import Reducer as Reducer
+from headrace.library.data.grouping import bucket_by_sequence_length as bucket_by_sequence_length
+from headrace.library.data.grouping import dense_to_sparse_batch as dense_to_sparse_batch
+from headrace.library.data.grouping import group_by_reducer as group_by_reducer
+from headrace.library.data.grouping import parse_example_dataset as parse_example_dataset
+from headrace.library.data.grouping import rejection_resample as rejection_resample
 from headrace.library.data.options import DistributeOptions as DistributeOptions
 from headrace.library.data.options import MapVectorizationOptions as MapVectorizationOptions
 from headrace.library.data.options import OptimizationOptions as OptimizationOptions

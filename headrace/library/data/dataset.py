@@ -17,7 +17,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.infer import partial_value
 from headrace.graph.operation import Tensor
 from headrace.library.data import nest, structure
-from headrace.library.data.function import Traced, trace_function
+from headrace.library.data.function import Traced, either, settled, trace_function
 from headrace.library.data.generate import starter
 from headrace.library.data.iterator import (
     Iterator,
@@ -187,12 +187,12 @@ class Dataset:
 
     def shard(self, num_shards: Any, index: Any) -> Dataset:
         """Every ``num_shards``-th element, from ``index`` on."""
-        number, place = partial_value(_int64(num_shards)), partial_value(_int64(index))
-        if number is not None and int(number) < 1:
+        number, place = _known(_int64(num_shards)), _known(_int64(index))
+        if number is not None and number < 1:
             raise ValueError(f"num_shards must be >= 1; got {number} {at()}")
-        if place is not None and int(place) < 0:
+        if place is not None and place < 0:
             raise ValueError(f"index must be >= 0; got {place} {at()}")
-        if number is not None and place is not None and int(place) >= int(number):
+        if number is not None and place is not None and place >= number:
             raise ValueError(f"index must be <= num_shards; {place} is not < {number} {at()}")
         return self._then("ShardDataset", _int64(num_shards), _int64(index))
 
@@ -208,7 +208,7 @@ class Dataset:
                 raise TypeError(
                     f"Two datasets to concatenate have different {what} {get(mine)} and {get(theirs)} {at()}"
                 )
-        spec = nest.map_structure(_either, mine, theirs)
+        spec = nest.map_structure(either, mine, theirs)
         return made("ConcatenateDataset", spec, [self, dataset], self._variant_tensor, dataset._variant_tensor)
 
     def shuffle(
@@ -319,17 +319,7 @@ class Dataset:
         """What becomes of a state when a function has been called with it and each element: a tensor, not a dataset."""
         state = structure.normalized(initial_state)
         spec = structure.specs_of(state)
-        while True:
-            f = trace_function(reduce_func, "reduce()", spec, self.element_spec, joined=True)
-            if str(structure.types_of(f.spec)) != str(structure.types_of(spec)):
-                raise TypeError(
-                    f"The element types for the new state must match the initial state. Expected {structure.types_of(spec)}; "
-                    f"got {structure.types_of(f.spec)}. {at()}"
-                )
-            joint = nest.map_structure(_either, spec, f.spec)
-            if joint == spec:
-                break
-            spec = joint
+        f, spec = settled(reduce_func, "reduce()", spec, self.element_spec)
         components = f.make(
             lambda: raw_ops.ReduceDataset(
                 self._variant_tensor, structure.to_flat(state), f.values, f.refs, f=f.attr,
@@ -408,11 +398,13 @@ def _batched(batch_size: Any, drop_remainder: Any) -> tuple[Tensor, Tensor]:
 
 
 def _batch_spec(spec: Any, batch_size: Any, drop_remainder: Any) -> Any:
-    drop = partial_value(drop_remainder) if isinstance(drop_remainder, Tensor) else drop_remainder
-    if drop is None or not np.all(drop):
-        return structure.with_batch(spec, None)
-    size = partial_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
-    return structure.with_batch(spec, None if size is None else int(size))
+    return structure.with_batch(spec, _known(batch_size) if _known(drop_remainder) else None)
+
+
+def _known(number: Any) -> Any:
+    """A number, or that of a tensor; None where it is known only when the tensor is computed."""
+    value = partial_value(number) if isinstance(number, Tensor) else number
+    return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def _check_rows(specs: Any) -> None:
@@ -426,18 +418,6 @@ def _check_rows(specs: Any) -> None:
         if not count.is_compatible_with(rows):
             raise ValueError(f"Dimensions {count.as_list()[0]} and {rows.as_list()[0]} are not compatible {at()}")
         count = count.merge_with(rows)
-
-
-def _either(first: Any, second: Any) -> Any:
-    """A spec that both fit."""
-    if isinstance(first, DatasetSpec):
-        return first
-    a, b = first.shape.tuple, second.shape.tuple
-    if a is None or b is None or len(a) != len(b):
-        shape = TensorShape(None)
-    else:
-        shape = TensorShape([x if x == y else None for x, y in zip(a, b, strict=True)])
-    return type(first)(shape, first.dtype)
 
 
 def _element_spec_of(f: Traced, argument: str) -> Any:

@@ -12,7 +12,16 @@ from headrace.graph import context
 from headrace.graph.body import Detached, FuncGraph, needed_controls
 from headrace.graph.operation import Tensor
 from headrace.library.data import nest
-from headrace.library.data.structure import flat_shapes, flat_types, from_flat, normalized, specs_of, to_flat
+from headrace.library.data.structure import (
+    DatasetSpec,
+    flat_shapes,
+    flat_types,
+    from_flat,
+    normalized,
+    specs_of,
+    to_flat,
+    types_of,
+)
 from headrace.library.function.trace import Spec, captured, trace
 
 
@@ -85,3 +94,33 @@ def trace_function(python_function: Callable[..., Any], method: str, *specs: Any
         arguments, convert_result=convert,
     )  # fmt: skip
     return Traced(traced.body, result[0])
+
+
+def settled(
+    function: Callable[..., Any], method: str, spec: Any, element_spec: Any, state_of: Any = lambda result: result
+) -> tuple[Any, Any]:
+    """The function for a state whose shape holds for the results too."""
+    while True:
+        f = trace_function(function, method, spec, element_spec, joined=True)
+        new = state_of(f.spec)
+        if str(types_of(new)) != str(types_of(spec)):
+            raise TypeError(
+                f"The element types for the new state must match the initial state. Expected {types_of(spec)}; "
+                f"got {types_of(new)}. {at()}"
+            )
+        joint = nest.map_structure(either, spec, new)
+        if joint == spec:
+            return f, spec
+        spec = joint
+
+
+def either(first: Any, second: Any) -> Any:
+    """A spec that both fit."""
+    if isinstance(first, DatasetSpec):
+        return first
+    a, b = first.shape.tuple, second.shape.tuple
+    if a is None or b is None or len(a) != len(b):
+        shape = TensorShape(None)
+    else:
+        shape = TensorShape([x if x == y else None for x, y in zip(a, b, strict=True)])
+    return type(first)(shape, first.dtype)

@@ -23,7 +23,7 @@ from headrace.library.data.dataset import (
     _Made,
     made,
 )
-from headrace.library.data.function import trace_function
+from headrace.library.data.function import either, settled, trace_function
 from headrace.library.data.structure import flat_shapes, flat_types
 from headrace.library.numeric.random import get_seed
 
@@ -113,7 +113,7 @@ def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
     def apply(dataset: Dataset) -> Dataset:
         state = structure.normalized(initial_state)
         spec = structure.specs_of(state)
-        f, spec = _settled(scan_func, "scan", spec, dataset.element_spec, lambda result: result[0])
+        f, spec = settled(scan_func, "scan", spec, dataset.element_spec, _checked_pair)
         return f.make(  # type: ignore[no-any-return]
             lambda: dataset._then(
                 "ScanDataset", structure.to_flat(state), f.values, f.refs, f=f.attr, spec=f.spec[1],
@@ -123,31 +123,10 @@ def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
     return apply
 
 
-def _settled(function: Callable[..., Any], method: str, spec: Any, element_spec: Any, state_of: Any) -> tuple[Any, Any]:
-    """The function for a state whose shape holds for the results too."""
-    while True:
-        f = trace_function(function, method, spec, element_spec, joined=True)
-        if type(f.spec) is not tuple or len(f.spec) != 2:
-            raise TypeError(
-                f"The scan function must return a pair comprising the new state and the output value. {at()}"
-            )
-        new = state_of(f.spec)
-        if str(structure.types_of(new)) != str(structure.types_of(spec)):
-            raise TypeError(
-                f"The element types for the new state must match the initial state. Expected {structure.types_of(spec)}; "
-                f"got {structure.types_of(new)}. {at()}"
-            )
-        joint = nest.map_structure(_either_shape, spec, new)
-        if joint == spec:
-            return f, spec
-        spec = joint
-
-
-def _either_shape(first: Any, second: Any) -> Any:
-    a, b = first.shape.tuple, second.shape.tuple
-    if a is None or b is None or len(a) != len(b):
-        return type(first)(None, first.dtype)
-    return type(first)([x if x == y else None for x, y in zip(a, b, strict=True)], first.dtype)
+def _checked_pair(result: Any) -> Any:
+    if type(result) is not tuple or len(result) != 2:
+        raise TypeError(f"The scan function must return a pair comprising the new state and the output value. {at()}")
+    return result[0]
 
 
 def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
@@ -157,16 +136,19 @@ def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -
     return _directed(choice_dataset, datasets)
 
 
-def _directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
+def _directed(selector: Dataset, datasets: Sequence[Dataset], stop_on_empty: bool = False) -> Dataset:
     spec = datasets[0].element_spec
     for one in datasets[1:]:
         if str(one.output_types) != str(datasets[0].output_types):
             raise TypeError(
                 f"All datasets must have the same type: {datasets[0].output_types} and {one.output_types} differ {at()}"
             )
-        spec = nest.map_structure(_either_shape, spec, one.element_spec)
+        spec = nest.map_structure(either, spec, one.element_spec)
     variants = [one._variant_tensor for one in datasets]
-    return made("DirectedInterleaveDataset", spec, [selector, *datasets], selector._variant_tensor, variants)
+    return made(
+        "DirectedInterleaveDataset", spec, [selector, *datasets], selector._variant_tensor, variants,
+        stop_on_empty_dataset=stop_on_empty,
+    )  # fmt: skip
 
 
 class RandomDataset(_Made):
@@ -180,10 +162,17 @@ class RandomDataset(_Made):
 
 def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed: int | None = None) -> Dataset:
     """Elements of several datasets, each taken at random; ``weights`` are probabilities, or a dataset of them."""
+    return sampled(datasets, weights, seed)
+
+
+def sampled(datasets: Sequence[Dataset], weights: Any, seed: int | None, stop_on_empty: bool = False) -> Dataset:
+    """`sample_from_datasets`; ``stop_on_empty``: ends when the one that is drawn has ended."""
     datasets = list(datasets)
     seeds = RandomDataset(seed).batch(2)
     if isinstance(weights, Dataset):
-        return _directed(Dataset.zip((weights, seeds)).map(lambda w, s: _drawn(raw_ops.Log(w), s)), datasets)
+        return _directed(
+            Dataset.zip((weights, seeds)).map(lambda w, s: _drawn(raw_ops.Log(w), s)), datasets, stop_on_empty
+        )
     if weights is None:
         logits = convert_to_tensor([1.0] * len(datasets))
     else:
@@ -193,7 +182,7 @@ def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed:
                 f"`weights` must have one number for each of {len(datasets)} datasets, got {weights} {at()}"
             )
         logits = raw_ops.Log(weights)
-    return _directed(seeds.map(lambda s: _drawn(logits, s)), datasets)
+    return _directed(seeds.map(lambda s: _drawn(logits, s)), datasets, stop_on_empty)
 
 
 def _drawn(logits: Any, seed: Any) -> Any:
@@ -225,9 +214,9 @@ def group_by_window(
     def apply(dataset: Dataset) -> Dataset:
         spec = dataset.element_spec
         key = trace_function(key_func, "group_by_window", spec)
-        _check_scalar(key.spec, "key_func")
+        check_scalar(key.spec, "key_func")
         size = trace_function(window_size_func, "group_by_window", TensorSpec([], dtypes.int64), joined=True)
-        _check_scalar(size.spec, "window_size_func")
+        check_scalar(size.spec, "window_size_func")
         window = structure.DatasetSpec(spec)
         reduce = trace_function(reduce_func, "group_by_window", TensorSpec([], dtypes.int64), window, joined=True)
         functions = {"key_func": key.attr, "reduce_func": reduce.attr, "window_size_func": size.attr}
@@ -240,7 +229,7 @@ def group_by_window(
     return apply
 
 
-def _check_scalar(spec: Any, name: str) -> None:
+def check_scalar(spec: Any, name: str) -> None:
     if not isinstance(spec, TensorSpec) or spec.dtype != dtypes.int64 or spec.shape.ndims not in (0, None):
         raise ValueError(f"`{name}` must return a single tf.int64 scalar tensor, got {spec!r}. {at()}")
 

@@ -10,7 +10,7 @@ from headrace.ops.dataset.declare import TYPES, check_dataset, dataset
 from headrace.resources.data.ahead import Prefetch
 from headrace.resources.data.cache import FileCache, MemoryCache
 from headrace.resources.data.chain import Concatenate, Repeat, Shard, Skip, Take, Window, Zip
-from headrace.resources.data.group import Batch, PaddedBatch, Unbatch
+from headrace.resources.data.group import Batch, PaddedBatch, SparseBatch, Unbatch
 from headrace.resources.data.shuffle import Shuffle
 
 
@@ -57,6 +57,14 @@ def _(input_dataset, batch_size, padded_shapes, padding_values, drop_remainder):
         if value.ndim:
             raise InvalidArgumentError(None, None, "All padding values must be scalars")
     return PaddedBatch(input_dataset, batch_size, drop_remainder, [s.tolist() for s in padded_shapes], padding_values)
+
+
+@dataset(
+    f"DenseToSparseBatchDataset(input_dataset: variant, batch_size: host int64, row_shape: host int64[1]; {TYPES})"
+)
+def _(input_dataset, batch_size, row_shape):
+    check_dataset(input_dataset)
+    return SparseBatch(input_dataset, batch_size, row_shape)
 
 
 @dataset(f"UnbatchDataset(input_dataset: variant; {TYPES})")

@@ -17,8 +17,11 @@ _plain("UniqueDataset", Unique)
 _plain("IgnoreErrorsDataset", IgnoreErrors)
 
 
-@dataset(f"DirectedInterleaveDataset(selector_input_dataset: variant, data_input_datasets: N*variant; {TYPES})")
-def _(selector_input_dataset, data_input_datasets):
+@dataset(
+    f"DirectedInterleaveDataset(selector_input_dataset: variant, data_input_datasets: N*variant; {TYPES}, "
+    "stop_on_empty_dataset: bool = False)"
+)
+def _(selector_input_dataset, data_input_datasets, stop_on_empty_dataset):
     for one in (selector_input_dataset, *data_input_datasets):
         check_dataset(one)
-    return Directed(selector_input_dataset, data_input_datasets)
+    return Directed(selector_input_dataset, data_input_datasets, stop_on_empty_dataset)

@@ -15,6 +15,7 @@ from headrace.resources.calling.batch import whole
 from headrace.resources.data.ahead import ParallelMap, Prefetch
 from headrace.resources.data.function import Filter, Interleave, Map, Reduction, Scan, TakeWhile
 from headrace.resources.data.group import Batch
+from headrace.resources.data.reducer import GroupByReducer
 from headrace.resources.data.stage import Run
 from headrace.resources.data.window import GroupByWindow
 
@@ -84,20 +85,34 @@ def _(input_dataset, initial_state, other_arguments, refs, f):
     return Scan(input_dataset, initial_state, f, [*other_arguments, *refs])
 
 
-_GROUPED = ("key_func", "reduce_func", "window_size_func")
+def _several(name, *functions):
+    """Declares a dataset with several functions, each with what it has captured."""
+    inputs = [f"{f}_other_arguments: list(T{f}_other_arguments)" for f in functions]
+    inputs += [f"{f}_refs: ref list(T{f}_refs)" for f in functions]
+    return dataset(
+        f"{name}(input_dataset: variant, {', '.join(inputs)}; {', '.join(f'{f}: func' for f in functions)}, {TYPES})",
+        keeps=True,
+        **{f"T{f}_{what}": ANY for f in functions for what in ("other_arguments", "refs")},
+    )
 
 
-@dataset(
-    "GroupByWindowDataset(input_dataset: variant, "
-    + ", ".join(f"{name}_other_arguments: list(T{name}_other_arguments)" for name in _GROUPED)
-    + ", "
-    + ", ".join(f"{name}_refs: ref list(T{name}_refs)" for name in _GROUPED)
-    + "; "
-    + ", ".join(f"{name}: func" for name in _GROUPED)
-    + f", {TYPES})",
-    keeps=True,
-    **{f"T{name}_{what}": ANY for name in _GROUPED for what in ("other_arguments", "refs")},
-)
+@_several("GroupByReducerDataset", "key_func", "init_func", "reduce_func", "finalize_func")
+def _(
+    input_dataset, key_func_other_arguments, init_func_other_arguments, reduce_func_other_arguments,
+    finalize_func_other_arguments, key_func_refs, init_func_refs, reduce_func_refs, finalize_func_refs, key_func,
+    init_func, reduce_func, finalize_func,
+):  # fmt: skip
+    check_dataset(input_dataset)
+    return GroupByReducer(
+        input_dataset,
+        key_func, [*key_func_other_arguments, *key_func_refs],
+        partial(_after, init_func, (*init_func_other_arguments, *init_func_refs)),
+        partial(_after, reduce_func, (*reduce_func_other_arguments, *reduce_func_refs)),
+        partial(_after, finalize_func, (*finalize_func_other_arguments, *finalize_func_refs)),
+    )  # fmt: skip
+
+
+@_several("GroupByWindowDataset", "key_func", "reduce_func", "window_size_func")
 def _(
     input_dataset, key_func_other_arguments, reduce_func_other_arguments, window_size_func_other_arguments, key_func_refs,
     reduce_func_refs, window_size_func_refs, key_func, reduce_func, window_size_func,

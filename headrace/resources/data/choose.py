@@ -68,16 +68,18 @@ class _IgnoreErrorsCursor(OneCursor):
 class Directed(Stage):
     """Elements of several chains; a further chain says which comes next.  Ends with that one, or when all others have ended."""
 
-    def __init__(self, selector: Stage, inputs: Sequence[Stage]) -> None:
+    def __init__(self, selector: Stage, inputs: Sequence[Stage], stop_on_empty: bool = False) -> None:
+        """``stop_on_empty``: ends when a chain has ended that comes next."""
         self.inputs = (selector, *inputs)
+        self.stop_on_empty = stop_on_empty
 
     def begin(self, run: Run) -> Cursor:
-        return _DirectedCursor([stage.begin(run) for stage in self.inputs])
+        return _DirectedCursor([stage.begin(run) for stage in self.inputs], self.stop_on_empty)
 
 
 class _DirectedCursor(Cursor):
-    def __init__(self, cursors: Sequence[Cursor]) -> None:
-        self._cursors = cursors
+    def __init__(self, cursors: Sequence[Cursor], stop_on_empty: bool) -> None:
+        self._cursors, self._stop_on_empty = cursors, stop_on_empty
         self._active = [True] * (len(cursors) - 1)
 
     def next(self) -> Element | None:
@@ -96,7 +98,7 @@ class _DirectedCursor(Cursor):
                 element = self._cursors[number + 1].next()
                 if element is not None:
                     return element
-                self._active[number] = False
+                self._active = [a and i != number and not self._stop_on_empty for i, a in enumerate(self._active)]
         return None
 
     def save(self) -> State:

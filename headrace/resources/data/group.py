@@ -12,6 +12,7 @@ from headrace.core.errors import DataLossError, InvalidArgumentError
 from headrace.resources.calling.batch import Element, stack
 from headrace.resources.calling.value import tensor_held
 from headrace.resources.data.source import Slices
+from headrace.resources.data.sparse import SparseValue
 from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State
 
 
@@ -129,6 +130,40 @@ def _padded(component: int, values: Sequence[Any], padded_shape: Sequence[int], 
     for i, value in enumerate(values):
         batch[(i, *map(slice, value.shape))] = value
     return batch
+
+
+class SparseBatch(Batch):
+    """So many elements as one sparse tensor.  Each must fit into a shape; sizes of -1 are those of the largest element."""
+
+    def __init__(self, input: Stage, size: int, row_shape: Sequence[int]) -> None:
+        super().__init__(input, size, False)
+        self.row_shape = tuple(row_shape)
+
+    def made_of(self, elements: Sequence[Element]) -> Element:
+        rows = [_sparse(tensor_held(value)) for (value,) in elements]
+        for row in rows:
+            if len(row.shape) != len(self.row_shape):
+                raise InvalidArgumentError(
+                    None, None,
+                    f"Input element had shape ({_shown(row.shape)}) that is incompatible with the row shape "
+                    f"({_shown(self.row_shape)}).",
+                )  # fmt: skip
+            if any(0 <= most < n for n, most in zip(row.shape, self.row_shape, strict=True)):
+                raise DataLossError(
+                    None, None,
+                    f"Input element had shape ({_shown(row.shape)}) that is incompatible with the row shape "
+                    f"({_shown(self.row_shape)}).",
+                )  # fmt: skip
+        batch = SparseValue.stacked(rows)
+        sizes = [n if most < 0 else most for n, most in zip(batch.shape[1:], self.row_shape, strict=True)]
+        return (SparseValue(batch.indices, batch.values, (len(rows), *sizes)),)
+
+
+def _sparse(value: Any) -> SparseValue:
+    """A dense value, zeros included."""
+    shape = tuple(value.shape)
+    indices = torch.cartesian_prod(*map(torch.arange, shape)).reshape(-1, len(shape)) if shape else torch.zeros(1, 0)
+    return SparseValue(indices.to(torch.int64), value.reshape(-1), shape)
 
 
 class Unbatch(OneInput):

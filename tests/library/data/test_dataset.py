@@ -268,3 +268,15 @@ def test_output_functions():
     assert tf.data.get_output_types(dataset) == (tf.int32, tf.string)
     assert tf.data.get_output_shapes(dataset) == (tf.TensorShape([]), tf.TensorShape([]))
     assert tf.data.get_output_classes(dataset.make_one_shot_iterator()) == (tf.Tensor, tf.Tensor)
+
+
+def test_numbers_that_are_fed():
+    number = tf.placeholder(tf.int64, [])
+    assert Dataset.range(9).batch(number, drop_remainder=True).output_shapes.as_list() == [None]
+    iterator = (
+        Dataset.range(9).shard(number, number - 1).batch(number, drop_remainder=True).make_initializable_iterator()
+    )
+    element = iterator.get_next()
+    with tf.Session() as sess:
+        sess.run(iterator.initializer, {number: 3})
+        assert sess.run(element).tolist() == [2, 5, 8]
