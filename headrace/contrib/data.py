@@ -6,6 +6,9 @@ from headrace.library.data.grouping import dense_to_sparse_batch as dense_to_spa
 from headrace.library.data.grouping import group_by_reducer as group_by_reducer
 from headrace.library.data.grouping import parse_example_dataset as parse_example_dataset
 from headrace.library.data.grouping import rejection_resample as rejection_resample
+from headrace.library.data.tables import CsvDataset as CsvDataset
+from headrace.library.data.tables import make_batched_features_dataset as make_batched_features_dataset
+from headrace.library.data.tables import make_csv_dataset as make_csv_dataset
 from headrace.library.data.transform import Counter as Counter
 from headrace.library.data.transform import RandomDataset as RandomDataset
 from headrace.library.data.transform import choose_from_datasets as choose_from_datasets

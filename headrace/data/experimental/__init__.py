@@ -14,8 +14,14 @@ from headrace.library.data.options import OptimizationOptions as OptimizationOpt
 from headrace.library.data.options import StatsOptions as StatsOptions
 from headrace.library.data.options import ThreadingOptions as ThreadingOptions
 from headrace.library.data.structure import DatasetStructure as DatasetStructure
+from headrace.library.data.tables import CsvDataset as CsvDataset
+from headrace.library.data.tables import make_batched_features_dataset as make_batched_features_dataset
+from headrace.library.data.tables import make_csv_dataset as make_csv_dataset
+from headrace.library.data.transform import INFINITE_CARDINALITY as INFINITE_CARDINALITY
+from headrace.library.data.transform import UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY
 from headrace.library.data.transform import Counter as Counter
 from headrace.library.data.transform import RandomDataset as RandomDataset
+from headrace.library.data.transform import cardinality as cardinality
 from headrace.library.data.transform import choose_from_datasets as choose_from_datasets
 from headrace.library.data.transform import enumerate_dataset as enumerate_dataset
 from headrace.library.data.transform import get_single_element as get_single_element

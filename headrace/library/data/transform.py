@@ -79,7 +79,9 @@ def map_and_batch(
         f = trace_function(map_func, "map_and_batch", dataset.element_spec)
         size, drop = _batched(batch_size, drop_remainder)
         spec = _batch_spec(f.spec, batch_size, drop_remainder)
-        return dataset._called("MapAndBatchDataset", f, size, _int64(num_parallel_calls), drop, spec=spec)
+        return dataset._called(
+            "MapAndBatchDataset", f, size, _int64(num_parallel_calls), drop, spec=spec, preserve_cardinality=True
+        )
 
     return apply
 
@@ -189,6 +191,14 @@ def _drawn(logits: Any, seed: Any) -> Any:
     """A number drawn by logits."""
     drawn = raw_ops.StatelessMultinomial(raw_ops.Reshape(logits, [1, -1]), 1, seed, output_dtype=dtypes.int64)
     return raw_ops.Squeeze(drawn)
+
+
+INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = -1, -2
+
+
+def cardinality(dataset: Dataset) -> Any:
+    """How many elements a dataset has, as a tensor: `INFINITE_CARDINALITY`, or `UNKNOWN_CARDINALITY` unless it can be told."""
+    return raw_ops.DatasetCardinality(dataset._variant_tensor)
 
 
 def get_single_element(dataset: Dataset) -> Any:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from functools import partial
 
+import torch
+
 from headrace.core.dtypes import ANY
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.ops.dataset.declare import TYPES, check_dataset, dataset, described
 from headrace.resources.calling.batch import whole
 from headrace.resources.data.ahead import ParallelMap, Prefetch
+from headrace.resources.data.cardinality import cardinality
 from headrace.resources.data.function import Filter, Interleave, Map, Reduction, Scan, TakeWhile
 from headrace.resources.data.group import Batch
 from headrace.resources.data.reducer import GroupByReducer
@@ -29,9 +32,11 @@ _REFS = "refs: ref list(Tref)"
     "preserve_cardinality: bool = False)",
     **_CAPTURED,
 )
-def _(input_dataset, other_arguments, refs, f):
+def _(input_dataset, other_arguments, refs, f, preserve_cardinality):
     check_dataset(input_dataset)
-    return Map(input_dataset, f, [*other_arguments, *refs])
+    mapped = Map(input_dataset, f, [*other_arguments, *refs])
+    mapped.preserves = preserve_cardinality
+    return mapped
 
 
 @dataset(
@@ -39,10 +44,12 @@ def _(input_dataset, other_arguments, refs, f):
     "use_inter_op_parallelism: bool = True, sloppy: bool = False, preserve_cardinality: bool = False)",
     **_CAPTURED,
 )
-def _(input_dataset, other_arguments, num_parallel_calls, refs, f, sloppy):
+def _(input_dataset, other_arguments, num_parallel_calls, refs, f, sloppy, preserve_cardinality):
     check_dataset(input_dataset)
     _check_calls(num_parallel_calls)
-    return ParallelMap(input_dataset, f, [*other_arguments, *refs], num_parallel_calls, sloppy)
+    mapped = ParallelMap(input_dataset, f, [*other_arguments, *refs], num_parallel_calls, sloppy)
+    mapped.preserves = preserve_cardinality
+    return mapped
 
 
 def _check_calls(number):
@@ -55,10 +62,11 @@ def _check_calls(number):
     f"{_REFS}; f: func, {TYPES}, preserve_cardinality: bool = False)",
     **_CAPTURED,
 )
-def _(input_dataset, other_arguments, batch_size, num_parallel_calls, drop_remainder, refs, f):
+def _(input_dataset, other_arguments, batch_size, num_parallel_calls, drop_remainder, refs, f, preserve_cardinality):
     check_dataset(input_dataset)
     _check_calls(num_parallel_calls)
     mapped = ParallelMap(input_dataset, f, [*other_arguments, *refs], num_parallel_calls)
+    mapped.preserves = preserve_cardinality
     return Batch(mapped, batch_size, drop_remainder, checks_remainder=True)
 
 
@@ -191,6 +199,18 @@ def _(
 
 
 reduce.state(lambda context: context)
+
+
+count = op("DatasetCardinality(input_dataset: variant) -> (cardinality: int64)", host=True)
+count.not_differentiable()
+count.shape(lambda input_dataset: ())
+
+
+@count.kernel
+def _(input_dataset):
+    """The number of elements; -1: endless, -2: not known."""
+    check_dataset(input_dataset)
+    return torch.tensor(cardinality(input_dataset), dtype=torch.int64)
 
 
 single = op(

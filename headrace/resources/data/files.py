@@ -57,6 +57,9 @@ class _FilesCursor(Cursor):
                 record = self._read()
             except OSError as e:
                 raise file_error(e, os.fsdecode(self._stage.names[self._at])) from None
+            except InvalidArgumentError:  # the whole file is not as it should be
+                self._leave()
+                raise
             if record is not None:
                 value, self._offset = record
                 return (np.array(value, object),)
@@ -108,6 +111,52 @@ class Lines(Files):
             return line.removesuffix(b"\n").removesuffix(b"\r"), offset
 
         return read
+
+
+class CsvRecords(Files):
+    """The records of CSV files, without their ends: lines, but that a quoted field may go on in the next."""
+
+    def __init__(self, names: Sequence[bytes], compression: str, header: bool, delimiter: bytes, quotes: bool) -> None:
+        super().__init__(names, compression)
+        self.header, self.delimiter, self.quotes = header, delimiter, quotes
+
+    def open(self, file: IO[bytes], path: str, offset: int) -> Callable[[], tuple[bytes, int] | None]:
+        readline, most = file.readline, file_limits.RECORD_BYTES
+        at_header = self.header and not offset
+
+        def read() -> tuple[bytes, int] | None:
+            nonlocal offset, at_header
+            if at_header:
+                at_header = False
+                offset = len(readline())
+                if not offset:
+                    raise InvalidArgumentError(None, None, f"Can't read header of file {path}")
+            record = line = readline(most)
+            if not record:
+                return None
+            while self.quotes and line and b'"' in record and self._is_open(record):
+                line = readline(most)
+                record += line
+            if len(record) >= most:
+                raise DataLossError(None, None, f"{path}: the record at {offset} has over {most} bytes")
+            offset += len(record)
+            return record.removesuffix(b"\n").removesuffix(b"\r"), offset
+
+        return read
+
+    def _is_open(self, record: bytes) -> bool:
+        """Whether the record ends inside a quoted field."""
+        at = 0
+        while True:
+            if record.startswith(b'"', at):
+                at = record.find(b'"', at + 1)
+                while at >= 0 and record.startswith(b'"', at + 1):  # two quotes stand for one
+                    at = record.find(b'"', at + 2)
+                if at < 0:
+                    return True
+            at = record.find(self.delimiter, at) + 1
+            if not at:
+                return False
 
 
 class TFRecords(Files):

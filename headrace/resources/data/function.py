@@ -15,6 +15,8 @@ Function = Callable[..., Element]
 class Calling(OneInput):
     """A stage with a function, which gets an element and then what it has captured."""
 
+    preserves = False  # whether it is known to give one element for each
+
     def __init__(self, input: Stage, function: Function, captured: Sequence[Any] = ()) -> None:
         super().__init__(input)
         self.function, self.captured = function, tuple(captured)
