@@ -1,5 +1,7 @@
 """tf.contrib.data: transformations of datasets, which later were tf.data.experimental's."""
 
+from headrace.library.data.checkpoint import CheckpointInputPipelineHook as CheckpointInputPipelineHook
+from headrace.library.data.checkpoint import make_saveable_from_iterator as make_saveable_from_iterator
 from headrace.library.data.grouping import Reducer as Reducer
 from headrace.library.data.grouping import bucket_by_sequence_length as bucket_by_sequence_length
 from headrace.library.data.grouping import dense_to_sparse_batch as dense_to_sparse_batch

@@ -456,3 +456,36 @@ def test_a_dataset_may_use_variables_and_tables(tmp_path: Path) -> None:
 
     (batch,) = line(tmp_path).predict(input_fn, yield_single_examples=False)
     assert batch["x"].tolist() == [1.0, 0.0, -1.0]
+
+
+@pytest.mark.parametrize("first_steps", [3, 7])
+def test_a_resumed_training_goes_on_with_the_next_element(tmp_path: Path, first_steps: int) -> None:
+    seen: list[float] = []
+
+    class Watch(tf.train.SessionRunHook):
+        def before_run(self, run_context: Any) -> Any:
+            return tf.train.SessionRunArgs("element:0")
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            seen.extend(run_values.results.tolist())
+
+    def input_fn() -> Any:
+        rows = tf.data.Dataset.from_tensor_slices((X, Y)).shuffle(6, seed=1).repeat(4).batch(2).prefetch(2)
+        return rows.map(lambda x, y: ({"x": x}, y))
+
+    def model(features: Any, labels: Any, mode: str, params: Any) -> EstimatorSpec:
+        tf.identity(features["x"], "element")
+        return line_model(features, labels, mode, params)
+
+    def run(folder: Path, *steps: int) -> list[float]:
+        seen.clear()
+        for count in steps:
+            estimator = tf.estimator.Estimator(model, model_dir=str(folder))
+            hook = tf.data.experimental.CheckpointInputPipelineHook(estimator)
+            estimator.train(input_fn, hooks=[hook, Watch()], steps=count)
+        return list(seen)
+
+    whole = run(tmp_path / "whole", 12)
+    assert run(tmp_path / "parts", first_steps, 12 - first_steps) == whole
+    assert tf.train.latest_checkpoint(str(tmp_path / "parts"), "checkpoint_input").endswith("input.ckpt-12")
+    assert tf.train.latest_checkpoint(str(tmp_path / "parts")).endswith("model.ckpt-12")

@@ -23,7 +23,7 @@ _READERS = (
 )  # fmt: skip
 
 
-_ITERATORS = ("IteratorV2", "OneShotIterator")
+ITERATORS = ("IteratorV2", "OneShotIterator")
 
 
 class _StateSaveable(SaveableObject):
@@ -63,7 +63,7 @@ def exact_state(queues: Any = False, readers: Any = False, iterators: Any = Fals
         saveables += [_reader_state(handle) for handle in _handles("readers", readers, _READERS, _reader_handle)]
         saveables += [
             iterator_state(handle, f"{PREFIX}/iterator/{handle.op.name}")
-            for handle in _handles("iterators", iterators, _ITERATORS, _iterator_handle)
+            for handle in _handles("iterators", iterators, ITERATORS, _iterator_handle)
         ]
     return saveables
 
