@@ -2,6 +2,7 @@
 
 from headrace.data import experimental as experimental
 from headrace.library.data.dataset import Dataset as Dataset
+from headrace.library.data.iterable import from_iterable as from_iterable
 from headrace.library.data.iterator import Iterator as Iterator
 from headrace.library.data.iterator import get_output_classes as get_output_classes
 from headrace.library.data.iterator import get_output_shapes as get_output_shapes

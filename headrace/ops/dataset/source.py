@@ -51,7 +51,7 @@ def _(seed, seed2):
 @dataset(f"_IterableDataset(args: list(Targs); func: any, {TYPES})", Targs=ANY, keeps=True)
 def _(args, func):
     values = [to_numpy(value) for value in args]
-    return Iterated(lambda: func(*values))
+    return Iterated(lambda: func(*values), getattr(func, "go_to", None))
 
 
 matched = op("_MatchedFiles(pattern: string[1-]) -> (filenames: string)", host=True)

@@ -136,13 +136,15 @@ class _RandomCursor(Cursor):
 
 
 class Iterated(Stage):
-    """What a Python iterable gives.  Its position is restored by taking elements until it is there."""
+    """What a Python iterable gives.  Its position is restored by taking elements until it is there, unless it can go there."""
 
     shares = True
 
-    def __init__(self, start: Callable[[], Iterator[Element]]) -> None:
-        """``start`` makes an iterator from the first element on."""
-        self.start = start
+    def __init__(
+        self, start: Callable[[], Iterator[Element]], go_to: Callable[[int], Iterator[Element]] | None = None
+    ) -> None:
+        """``start`` makes an iterator from the first element on, ``go_to`` one from an element on."""
+        self.start, self.go_to = start, go_to
 
     def begin(self, run: Run) -> Cursor:
         return _IteratedCursor(self)
@@ -179,6 +181,9 @@ class _IteratedCursor(_Counted):
 
     def restore(self, state: State) -> None:
         self.given, self._over = state
+        if self._stage.go_to is not None:
+            self._iterator = self._stage.go_to(self.given)
+            return
         for i in range(0 if self._over else self.given):
             if self._advance() is None:
                 raise DataLossError(
