@@ -36,10 +36,10 @@ def run(initializer):
 
 
 def test_what_is_written_is_read_back():
-    with tf.Graph().as_default() as graph:
+    with tf.Graph().as_default() as written:  # which keeps the generator's function alive
         initializer = build()
         expected = run(initializer)
-        data = graph.as_graph_def().SerializeToString()
+        data = written.as_graph_def().SerializeToString()
     assert expected[1] == [1, 2, 3] and len(expected[0]) > 2
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(tf.GraphDef.FromString(data), name="")
