@@ -23,7 +23,7 @@ from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape
 from headrace.graph import attr_value
 from headrace.graph.attr_value import RESOURCE, encode
-from headrace.graph.body import Detached, FuncGraph
+from headrace.graph.body import Detached, FuncGraph, ancestors
 from headrace.graph.functional import first_result, is_loop
 from headrace.graph.graph import set_writers
 from headrace.graph.infer import group_inputs
@@ -230,14 +230,7 @@ def root(ref: Tensor) -> Tensor:
 
 def _closure(roots: Sequence[Operation]) -> list[Operation]:
     """The nodes that the roots depend on, in the order they were built.  Arguments do not count as nodes."""
-    seen: set[Operation] = set()
-    stack = list(roots)
-    while stack:
-        op = stack.pop()
-        if op not in seen and not op.op_def.traits.argument:
-            seen.add(op)
-            stack.extend([*(t.op for t in op.inputs), *op._control_inputs])
-    return sorted(seen, key=lambda op: op._id)
+    return sorted((op for op in ancestors(roots) if not op.op_def.traits.argument), key=lambda op: op._id)
 
 
 class _Scope:
