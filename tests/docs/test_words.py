@@ -30,7 +30,7 @@ WORDS: Final = {
     "record": Word(
         "core/record.py core/file_limits.py library/input/ library/text/ ops/decode.py ops/reader.py ops/record_input.py"
         " resources/file/event_file.py resources/state/reader/ resources/state/record_input.py"
-        " resources/data/files.py library/data/readers.py ops/dataset/files.py",
+        " resources/data/files.py library/data/readers.py library/data/tables.py ops/dataset/files.py",
         {
             "library/contrib/summary.py": TENSORFLOW,
             "library/train/hook/step_counter.py": TENSORFLOW,
