@@ -192,9 +192,9 @@ def _least(initial: Any, target: Any) -> float | None:
     return float(np.min(np.asarray(known[1], np.float32) / np.asarray(known[0], np.float32)))
 
 
-def _accepts(chances: Any, number: Any, kind: Any) -> Any:
+def _accepts(chances: Any, number: Any, which: Any) -> Any:
     drawn = raw_ops.Cast(number, DstT=dtypes.float32) / 2.0**32
-    return raw_ops.Less(drawn, raw_ops.GatherV2(chances, kind, 0))
+    return raw_ops.Less(drawn, raw_ops.GatherV2(chances, which, 0))
 
 
 def _chances(initial: Any, target: Any) -> tuple[Any, Any]:
