@@ -10,6 +10,7 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -34,6 +35,7 @@ class Oracle:
         self._python = chosen
         self._limit = limit
         self._process: subprocess.Popen[bytes] | None = None
+        self._folder = tempfile.TemporaryDirectory()  # some calls write files
         self.version = ""
         self.crashes = 0
 
@@ -45,12 +47,13 @@ class Oracle:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
+        self._folder.cleanup()
 
     def _start(self) -> None:
         environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONWARNINGS")}
         self._process = subprocess.Popen(
             [self._python, str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env=environment,
+            env=environment, cwd=self._folder.name,
         )  # fmt: skip
         try:
             self.version = receive(self._pipes()[1])["version"]

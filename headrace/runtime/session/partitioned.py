@@ -79,7 +79,7 @@ class PartitionedStep:
         run = _Run(self, number)
         events = step.events()
         step.waits[run] = Awaited(None, run)
-        held, soon = False, self._pace.is_short
+        waiting, soon = False, self._pace.is_short
         begins = _Begins(self._others, number, self._pace)
         try:
             for i, member in enumerate(self.members):
@@ -90,12 +90,12 @@ class PartitionedStep:
                     begins.begin()
                     self._own.run_here(*given, begins.let_go)
                 elif self._holds and (member.idle or soon):
-                    held = True
+                    waiting = True
                     worker.hold(*given)
                 else:
                     worker.run(*given)
             begins.let_go()
-            if held and not begins.went_along:
+            if waiting and not begins.went_along:
                 self._holds = False
             while not run.is_over:
                 step.next(events)
