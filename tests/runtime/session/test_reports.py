@@ -121,6 +121,18 @@ def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     return RecordInput(os.environ["HEADRACE_TEST_PIPE"], name="r").get_yield_op(), "RecordInput 'r' has 0 of 1 records"
 
 
+@case("IteratorGetNext", "IteratorGetNextSync")
+def _(sess: tf.Session, op: str) -> tuple[Any, str]:
+    dataset = tf.data.TextLineDataset(os.environ["HEADRACE_TEST_PIPE"]).prefetch(1)
+    iterator = dataset.make_initializable_iterator("i")
+    sess.run(iterator.initializer)
+    (line,) = getattr(raw_ops, op)(iterator._iterator_resource, output_types=[tf.string], output_shapes=[[]])
+    return line, r"iterator 'i' \(made at .*\) computes the next element of PrefetchDataset"
+
+
+READ_THE_PIPE = {"RecordInput", "IteratorGetNext", "IteratorGetNextSync"}
+
+
 @pytest.fixture
 def pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A file from which nothing comes until the test is over."""
@@ -141,7 +153,7 @@ def test_a_step_that_runs_out_of_time_says_what_it_waits_for(op: str, pipe: Path
         with pytest.raises(tf.errors.DeadlineExceededError) as caught:
             sess.run(fetch, options=SHORT)
     HELD.clear()
-    if op == "RecordInput":
+    if op in READ_THE_PIPE:
         pipe.write_bytes(b"")  # lets the reader go on, and end
     message = caught.value.message
     assert re.search(expected, message), message
