@@ -342,7 +342,7 @@ class Dataset:
         return self._given_options
 
     def with_options(self, options: Options) -> Dataset:
-        """The same dataset with options."""
+        """A dataset with the same elements, read in the way that the options say."""
         dataset = _Made(self._variant_tensor, self.element_spec, [self])
         dataset._given_options = self.options().merge(options)
         return dataset

@@ -82,7 +82,7 @@ class _PrefetchCursor(OneCursor):
         self._state = _IDLE
         self._ended = False  # the end of the input is in the buffer, or was taken
         self._stopping = False  # somebody wants to save
-        run.at_close(self._wake)
+        run.at_close(self, _PrefetchCursor._wake)
 
     def _wake(self) -> None:
         with self._changed:
@@ -222,7 +222,7 @@ class _ParallelMapCursor(CallingCursor):
         self._calls: deque[_Call] = deque()
         self._most = run.cores if stage.calls == AUTOTUNE else stage.calls
         self._ended = False
-        run.at_close(self._wake)
+        run.at_close(self, _ParallelMapCursor._wake)
 
     def _wake(self) -> None:
         with self._changed:

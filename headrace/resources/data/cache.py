@@ -7,6 +7,7 @@ file of encoded elements; it gets its name when it is complete.
 from __future__ import annotations
 
 import os
+import weakref
 from typing import IO
 
 from headrace.core import file as files
@@ -93,8 +94,9 @@ class _FileCursor(OneCursor):
         self._offset = 0
         self._file: IO[bytes] | None = None
         self._written = ""  # the file that is being written
+        self._whole = True  # what is written is all of it
         self._reads: bool | None = None  # decided with the first element
-        run.at_close(self._close)
+        run.at_close(self, _FileCursor._close)
 
     def next(self) -> Element | None:
         if self._reads is None:
@@ -103,10 +105,11 @@ class _FileCursor(OneCursor):
 
     def _read(self) -> Element | None:
         if self._file is None:
-            self._file = files.open_file(self.stage.path, "rb")
+            self._file = self._opened(self.stage.path, "rb")
             self._file.seek(self._offset)
         data = read_record(self._file, self.stage.path, self._offset)
         if data is None:
+            self._close()
             return None
         self._offset += len(data) + FRAMING
         return tuple(decode(data))
@@ -116,7 +119,11 @@ class _FileCursor(OneCursor):
             if not self._written:
                 files.make_folder(os.path.dirname(self.stage.path))
                 self._written = files.temporary_name(self.stage.path)
-            self._file = files.open_file(self._written, "ab")
+            self._file = self._opened(self._written, "ab")
+            if (
+                files.size_of(self._file) < self._offset
+            ):  # the file that was begun is gone: these elements are not cached
+                self._whole = False
             self._file.truncate(self._offset)
         element = self.input.next()
         if element is not None:
@@ -125,9 +132,17 @@ class _FileCursor(OneCursor):
             self._offset += len(data)
             return element
         self._close()
-        files.replace(self._written, self.stage.path)
-        self._reads = True
+        if self._whole:
+            files.replace(self._written, self.stage.path)
+            self._reads = True
+        else:
+            files.remove(self._written)
         return None
+
+    def _opened(self, path: str, mode: str) -> IO[bytes]:
+        file: IO[bytes] = files.open_file(path, mode)
+        weakref.finalize(self, file.close)
+        return file
 
     def _close(self) -> None:
         if self._file is not None:
@@ -141,3 +156,5 @@ class _FileCursor(OneCursor):
 
     def move(self, position: State) -> None:
         self._offset, self._written, self._reads = position
+        if self._written and not self._written.startswith(files.temporary_prefix(self.stage.path)):
+            raise ValueError(f"{self._written} is no unfinished file of the cache {self.stage.path}")

@@ -111,7 +111,7 @@ class _ShardCursor(OneCursor):
 
 
 class Repeat(_Limited):
-    """The same elements so many times; -1: for ever, unless there are none."""
+    """The elements of its input, ``count`` times over; -1: for ever, unless there are none."""
 
     def begin(self, run: Run) -> Cursor:
         return _RepeatCursor(self, run)

@@ -128,13 +128,13 @@ class CsvRecords(Files):
             nonlocal offset, at_header
             if at_header:
                 at_header = False
-                offset = len(readline())
+                offset = len(readline(most))
                 if not offset:
                     raise InvalidArgumentError(None, None, f"Can't read header of file {path}")
             record = line = readline(most)
             if not record:
                 return None
-            while self.quotes and line and b'"' in record and self._is_open(record):
+            while self.quotes and line and len(record) < most and b'"' in record and self._is_open(record):
                 line = readline(most)
                 record += line
             if len(record) >= most:

@@ -9,6 +9,7 @@ What the cursors of one iterator share over epochs (the seeds of a shuffle, the 
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
@@ -91,13 +92,13 @@ class Run:
         self._stages = list(dict.fromkeys(stage.within()))
         self._shared: dict[Stage, Saved] = {}
         self._restored: dict[Stage, State] = {}  # what will be shared when a cursor asks for it
-        self._waiting: list[Callable[[], None]] = []
+        self._at_close: weakref.WeakKeyDictionary[Any, Callable[[Any], None]] = weakref.WeakKeyDictionary()
         self.cursor = stage.begin(self)
 
     def inner(self, stage: Stage) -> Run:
         """The run of a dataset that a function has made; it ends with this one."""
         run = Run(stage, self.submit, self.cores)
-        self.at_close(run.close)
+        self.at_close(run, Run.close)
         return run
 
     def shared(self, stage: Stage, make: Callable[[], T]) -> T:
@@ -108,19 +109,20 @@ class Run:
                 self._shared[stage].restore(self._restored.pop(stage))
         return self._shared[stage]  # type: ignore[return-value]
 
-    def at_close(self, call: Callable[[], None]) -> None:
-        self._waiting.append(call)
+    def at_close(self, owner: Any, call: Callable[[Any], None]) -> None:
+        """Calls it with the owner when the run ends, if the owner is there: each epoch has cursors of its own."""
+        self._at_close[owner] = call
 
     def forget(self, run: Run) -> None:
         """An inner run is over."""
         run.close()
-        self._waiting.remove(run.close)
+        self._at_close.pop(run, None)
 
     def close(self) -> None:
         """Nothing goes on in the background, and who waits is told so."""
         self.closed = True
-        for call in self._waiting:
-            call()
+        for owner, call in list(self._at_close.items()):
+            call(owner)
 
     def check_open(self) -> None:
         if self.closed:

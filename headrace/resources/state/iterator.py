@@ -188,7 +188,7 @@ class Iterator:
         try:
             position, left = decode(data)
             run.restore(position)
-        except (ValueError, TypeError, KeyError, IndexError) as e:
+        except (ValueError, TypeError, KeyError, IndexError, RecursionError) as e:
             raise InvalidArgumentError(
                 None, None, f"the saved position is not one of the dataset of {self.title}: {e}"
             ) from e
