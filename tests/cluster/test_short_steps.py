@@ -136,30 +136,6 @@ def test_what_a_worker_sends_first_goes_along(rows: int, monkeypatch: pytest.Mon
             assert [value.sum() for value in session.run(tables)] == [rows * 2.0 * (WARM + STEPS)] * 2
 
 
-@pytest.mark.parametrize("busy", [False, True])
-def test_a_task_that_is_idle_until_then_is_begun_by_what_it_waits_for(
-    busy: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However long that takes; one that has something else to do is begun at once."""
-    monkeypatch.setattr(turn, "SHORT", 0.0)
-    with local_cluster(ps=1, workers=1) as cluster:
-        with tf.device(PS):
-            table, counter = tf.Variable(tf.zeros([8, 2])), tf.Variable(0)
-        with tf.device("/job:worker/task:0"):
-            ids = tf.random_uniform([2], maxval=8, dtype=tf.int64)
-            read = tf.nn.embedding_lookup(table, ids)
-            with tf.colocate_with(table):
-                update = tf.scatter_add(table, ids, read * 0.0 + 1.0).op
-                others = [counter.assign_add(1).op] * busy
-            step = tf.group(update, *others)
-        with tf.Session(cluster.target("worker", 0)) as session:
-            session.run([table.initializer, counter.initializer])
-            warm(session, step)
-            assert messages(cluster, session, step) == [(3, 2) if busy else (2, 2)]
-            assert session.run(table).sum() == 4.0 * (WARM + STEPS)
-            assert session.run(counter) == busy * (WARM + STEPS)
-
-
 def test_the_group_at_the_end_of_a_step_sends_nothing() -> None:
     with local_cluster(ps=2, workers=1) as cluster:
         updates, variables = [], []

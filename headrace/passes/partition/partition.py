@@ -76,19 +76,6 @@ def destinations(graph: StepGraph) -> set[str]:
     return {node.attrs["destination"] for node in nodes if "destination" in node.attrs}
 
 
-def waits_for(graph: StepGraph, other: StepGraph) -> bool:
-    """Whether nothing of a partition can run before the other one has sent it something."""
-    sent = {node.attrs["key"] for node in other.nodes if "destination" in node.attrs}
-    after: set[Node] = set()
-    for node in graph.nodes:
-        traits = node.op_def.traits
-        if not sent.isdisjoint(node.attrs.get("keys", ())) or not after.isdisjoint(node.predecessors()):
-            after.add(node)
-        elif not (traits.constant or traits.feed or traits.handle or traits.reads_buffer):
-            return False
-    return True
-
-
 def _check_primitives(graph: StepGraph, homes: Homes) -> None:
     """Loops and conditionals made of primitives (Switch, Merge, Enter ...) must be in one partition."""
     if not any(n.op_def.traits.primitive for n in graph.nodes):

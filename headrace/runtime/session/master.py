@@ -22,7 +22,7 @@ from headrace.passes.bodies import held_bodies
 from headrace.passes.choose_device import Chooser
 from headrace.passes.partition.cut import Cutting
 from headrace.passes.partition.later import feed_later, needed_feeds
-from headrace.passes.partition.partition import Partition, destinations, partition, partition_names, waits_for
+from headrace.passes.partition.partition import Partition, destinations, partition, partition_names
 from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
@@ -190,16 +190,13 @@ class Master:
         begun = []
         with self._in_time():
             for one in parts:  # all tasks plan at the same time
-                here = tasks[one.name]
-                runs = self._tasks[here]
-                routes = {name: task for name, task in tasks.items() if task == here or name in sends[one.name]}
+                mine = tasks[one.name]
+                runs = self._tasks[mine]
+                routes = {name: task for name, task in tasks.items() if task == mine or name in sends[one.name]}
                 sources = [task for name, task in tasks.items() if one.name in sends[name]]
                 begun.append((one, runs, runs.register(to_portable(one.graph), origins, routes, sources)))
-            mine = [one for one in parts if tasks[one.name] == self.worker.task]
-            idle = {one.name for one in parts if any(waits_for(one.graph, own.graph) for own in mine)}
             members = [
-                Member(one.name, runs, handle(), tuple(one.feeds), tuple(one.fetches), one.name in idle)
-                for one, runs, handle in begun
+                Member(one.name, runs, handle(), tuple(one.feeds), tuple(one.fetches)) for one, runs, handle in begun
             ]
         return DividedPlan(
             request=request, graph=graph, feeds=feeds, fetches=fetches, borrowed=borrowed,

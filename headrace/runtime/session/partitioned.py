@@ -41,17 +41,13 @@ _OWN_THREAD: Final = re.compile(r"run at thread headrace-[\w-]+")  # of the pool
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A partition where it is registered.  ``feeds`` and ``fetches`` are positions in those of the step.
-
-    ``idle``: it can do nothing before one of the caller's task has sent it something.
-    """
+    """A partition where it is registered.  ``feeds`` and ``fetches`` are positions in those of the step."""
 
     name: str
     worker: Runs
     handle: int
     feeds: tuple[int, ...]
     fetches: tuple[int, ...]
-    idle: bool = False
 
 
 class PartitionedStep:
@@ -62,8 +58,7 @@ class PartitionedStep:
         self.members = sorted(members, key=lambda m: (isinstance(m.worker, PartitionWorker), len(m.fetches)))
         self._fetches = fetches
         self._workers = list({id(m.worker): m.worker for m in members}.values())
-        # What the caller's partition sends before it waits goes along with the message that begins the others, if they are
-        # idle until then, or if that is soon.
+        # What the caller's partition sends before it waits goes along with the message that begins the others, if it is short.
         self._own = self.members[-1].worker if isinstance(self.members[-1].worker, PartitionWorker) else None
         self._others = [w for w in self._workers if not isinstance(w, PartitionWorker)] if self._own is not None else []
         self._pace = Pace()
@@ -79,7 +74,7 @@ class PartitionedStep:
         run = _Run(self, number)
         events = step.events()
         step.waits[run] = Awaited(None, run)
-        waiting, soon = False, self._pace.is_short
+        hold = self._holds and self._pace.is_short
         begins = _Begins(self._others, number, self._pace)
         try:
             for i, member in enumerate(self.members):
@@ -89,13 +84,12 @@ class PartitionedStep:
                 if self._own is not None and i == len(self.members) - 1:
                     begins.begin()
                     self._own.run_here(*given, begins.let_go)
-                elif self._holds and (member.idle or soon):
-                    waiting = True
+                elif hold:
                     worker.hold(*given)
                 else:
                     worker.run(*given)
             begins.let_go()
-            if waiting and not begins.went_along:
+            if hold and not begins.went_along:
                 self._holds = False
             while not run.is_over:
                 step.next(events)
