@@ -62,10 +62,11 @@ def split(components: Sequence[Value], n: int) -> list[Element]:
     """
     if not components:
         return [()] * n
-    return list(zip(*(_rows(value) for value in components), strict=True))
+    return list(zip(*(rows_of(value) for value in components), strict=True))
 
 
-def _rows(value: Value) -> Sequence[Value]:
+def rows_of(value: Value) -> Sequence[Value]:
+    """The rows of one component, as `split` gives them."""
     if isinstance(value, torch.Tensor):
         if value.dtype == torch.bfloat16:  # which numpy lacks
             rows: Sequence[Value] = torch.unbind_copy(value)  # type: ignore[func-returns-value, assignment]  # it returns a tuple

@@ -12,49 +12,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.core.errors import OpError, OutOfRangeError, exception_type_from_error_code
+from headrace.core.errors import OutOfRangeError
 from headrace.resources.calling.batch import Element
-from headrace.resources.data.function import Calling, CallingCursor, Function
+from headrace.resources.data.function import Calling, CallingCursor, Function, RowsCursor
+from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State
 
 AUTOTUNE = -1
 MOST = 512  # elements that an automatic buffer grows to
 _IDLE, _QUEUED, _RUNNING = range(3)
-
-
-class Outcome:
-    """What became of an attempt to get an element: an element, the end, or an error."""
-
-    __slots__ = ("element", "error")
-
-    def __init__(self, element: Element | None = None, error: BaseException | None = None) -> None:
-        self.element, self.error = element, error
-
-    @staticmethod
-    def of(call: Callable[..., Element | None], *arguments: Any) -> Outcome:
-        try:
-            return Outcome(call(*arguments))
-        except Exception as e:  # noqa: BLE001 - whoever takes the element raises it
-            return Outcome(error=e)
-
-    def get(self) -> Element | None:
-        if self.error is not None:
-            raise self.error
-        return self.element
-
-    def save(self) -> State:
-        if isinstance(self.error, OpError):
-            return {"code": self.error.error_code, "message": self.error.message}
-        if self.error is not None:
-            raise self.error
-        return None if self.element is None else list(self.element)
-
-    @staticmethod
-    def restored(state: State) -> Outcome:
-        if isinstance(state, dict):
-            error_class: Any = exception_type_from_error_code(state["code"])
-            return Outcome(error=error_class(None, None, state["message"]))
-        return Outcome(None if state is None else tuple(state))
 
 
 class Prefetch(OneInput):
@@ -180,7 +146,8 @@ class ParallelMap(Calling):
         self.calls, self.sloppy = calls, sloppy
 
     def begin(self, run: Run) -> Cursor:
-        return _ParallelMapCursor(self, run)
+        many = self.by_rows(run)
+        return _ParallelMapCursor(self, run) if many is None else RowsCursor(self, run, many)
 
 
 class _Call:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 from headrace.core.errors import InvalidArgumentError, OpError, OutOfRangeError
 from headrace.resources.calling.batch import Element
+from headrace.resources.data.outcome import Outcome
+from headrace.resources.data.rows import RowFunction
 from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State, at_element, pause
 
 Function = Callable[..., Element]
+MANY: Final = 64  # elements for which a function is called at once
+QUICK_S: Final = 0.01  # that they may take
+SMALL: Final = 4096  # bytes of an element that is stacked with others and taken apart again
 
 
 class Calling(OneInput):
@@ -20,6 +28,17 @@ class Calling(OneInput):
     def __init__(self, input: Stage, function: Function, captured: Sequence[Any] = ()) -> None:
         super().__init__(input)
         self.function, self.captured = function, tuple(captured)
+
+    @property
+    def repeatable(self) -> bool:
+        return super().repeatable and getattr(self.function, "repeatable", False)
+
+    def by_rows(self, run: Run) -> RowFunction | None:
+        """The function for many elements, where that gives the same elements and is worth it: they are small then."""
+        if not (self.repeatable and run.by_rows and _are_small(self.input)):
+            return None
+        by_rows = getattr(self.function, "by_rows", None)
+        return None if by_rows is None else by_rows(len(self.input.types))
 
     def call(self, element: Element, index: int) -> Element:
         """The result for an element; an error says which element it was."""
@@ -41,6 +60,7 @@ class CallingCursor(OneCursor):
         return element
 
     def call(self, element: Element) -> Element:
+        """The result for the element that was taken last."""
         return self.stage.call(element, self.index - 1)  # type: ignore[no-any-return]
 
     def position(self) -> State:
@@ -56,7 +76,8 @@ class Map(Calling):
     shares = True
 
     def begin(self, run: Run) -> Cursor:
-        return _MapCursor(self, run)
+        many = self.by_rows(run)
+        return _MapCursor(self, run) if many is None else RowsCursor(self, run, many)
 
 
 class _MapCursor(CallingCursor):
@@ -68,6 +89,77 @@ class _MapCursor(CallingCursor):
             return self.call(element)
         except OutOfRangeError:
             return None
+
+
+class RowsCursor(CallingCursor):
+    """Calls the function for many elements at once, and one by one where that fails.
+
+    Begins with few elements, and takes more at once as long as that is quick.
+    """
+
+    def __init__(self, stage: Calling, run: Run, many: RowFunction) -> None:
+        super().__init__(stage, run)
+        self._many = many
+        self._count = 1  # elements to take at once
+        self._taken: deque[Outcome] = deque()  # not called for yet
+        self._results: deque[Element] = deque()  # of the elements before those
+
+    def next(self) -> Element | None:
+        if not self._results and not self._taken:
+            self._take()
+        if self._results:
+            self.index += 1
+            return self._results.popleft()
+        if not self._taken:
+            return None
+        element = self._taken.popleft().get()
+        assert element is not None
+        self.index += 1
+        try:
+            return self.call(element)
+        except OutOfRangeError:
+            return None
+
+    def _take(self) -> None:
+        begin = time.perf_counter()
+        elements: list[Element] = []
+        failed: Outcome | None = None
+        while len(elements) < self._count:
+            pause()
+            outcome = Outcome.of(self.input.next)
+            if outcome.error is not None:
+                failed = outcome
+                break
+            if outcome.element is None:
+                break
+            elements.append(outcome.element)
+        if len(elements) > 1:
+            with suppress(Exception):  # whatever it is: the call for the element will raise it again
+                self._results.extend(self._many(elements, self.stage.captured))
+                elements = []
+        self._taken.extend(map(Outcome, elements))
+        if failed is not None:
+            self._taken.append(failed)
+        quick = time.perf_counter() - begin < QUICK_S
+        self._count = min(2 * self._count, MANY) if quick else max(self._count // 2, 1)
+
+    def position(self) -> State:
+        return [self.index, [list(one) for one in self._results], [one.save() for one in self._taken]]
+
+    def move(self, position: State) -> None:
+        self.index, results, taken = position
+        self._results.extend(map(tuple, results))
+        self._taken.extend(map(Outcome.restored, taken))
+
+
+def _are_small(stage: Stage) -> bool:
+    """Whether elements of the stage are known to be small, or vectors."""
+    size = 0
+    for dtype, shape in zip(stage.types, stage.shapes, strict=True):
+        if not shape.is_fully_defined() and shape.ndims != 1:
+            return False
+        size += dtype.size * (shape.num_elements() or 1)
+    return size <= SMALL
 
 
 class Filter(Calling):

@@ -139,6 +139,7 @@ class Iterated(Stage):
     """What a Python iterable gives.  Its position is restored by taking elements until it is there, unless it can go there."""
 
     shares = True
+    repeatable = False  # it is a program's own code
 
     def __init__(
         self, start: Callable[[], Iterator[Element]], go_to: Callable[[int], Iterator[Element]] | None = None

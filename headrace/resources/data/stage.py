@@ -40,6 +40,7 @@ class Stage(ABC):
     types: tuple[Any, ...] = ()  # DTypes of the components, where they are known
     shapes: tuple[Any, ...] = ()
     title: str = "a dataset"  # in messages
+    one_by_one = False  # asks for functions to be called for single elements only
 
     @abstractmethod
     def begin(self, run: Run) -> Cursor:
@@ -54,6 +55,11 @@ class Stage(ABC):
     def shares(self) -> bool:
         """Whether others may hold the memory of its elements, which must not be changed then."""
         return any(stage.shares for stage in self.inputs)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether nobody notices that elements are taken earlier than they are asked for."""
+        return all(stage.repeatable for stage in self.inputs)
 
     def within(self) -> Iterator[Stage]:
         """This stage and all before it, each as often as it is used."""
@@ -85,11 +91,15 @@ class Cursor(ABC):
 class Run:
     """One use of a chain by one iterator.  Cursors of its stages may be on several threads."""
 
-    def __init__(self, stage: Stage, submit: Submit, cores: int = 1) -> None:
-        """``submit`` runs a call on another thread, some time.  ``cores``: how many calls are worth running together."""
+    def __init__(self, stage: Stage, submit: Submit, cores: int = 1, by_rows: bool = True) -> None:
+        """``submit`` runs a call on another thread, some time.  ``cores``: how many calls are worth running together.
+
+        ``by_rows``: functions may be called for many elements at once.
+        """
         self.submit, self.cores = submit, cores
         self.closed = False
         self._stages = list(dict.fromkeys(stage.within()))
+        self.by_rows = by_rows and not any(stage.one_by_one for stage in self._stages)
         self._shared: dict[Stage, Saved] = {}
         self._restored: dict[Stage, State] = {}  # what will be shared when a cursor asks for it
         self._at_close: weakref.WeakKeyDictionary[Any, Callable[[Any], None]] = weakref.WeakKeyDictionary()
@@ -97,7 +107,7 @@ class Run:
 
     def inner(self, stage: Stage) -> Run:
         """The run of a dataset that a function has made; it ends with this one."""
-        run = Run(stage, self.submit, self.cores)
+        run = Run(stage, self.submit, self.cores, self.by_rows)
         self.at_close(run, Run.close)
         return run
 

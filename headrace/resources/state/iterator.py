@@ -16,7 +16,7 @@ from headrace.core.dtypes import DType
 from headrace.core.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError
 from headrace.core.shape import TensorShape
 from headrace.resources.calling.batch import Element, whole
-from headrace.resources.data.ahead import Outcome
+from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.saved import decode, encode
 from headrace.resources.data.stage import Run, Stage, Submit
 from headrace.resources.stepping.attempt import Attempt, Ended, Waiting, finish

@@ -18,6 +18,7 @@ from headrace.runtime.drive.plans import Blueprint, SinglePlan, StepPlan
 from headrace.runtime.host.device import deterministic, waiting
 from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.registered import RegisteredGraph
+from headrace.runtime.planning.body import BodyFunction
 from headrace.runtime.planning.plan import make_compiled_plan, make_dynamic_plan, make_plan, make_plan_for
 from headrace.runtime.planning.tier import compile_mode
 from headrace.runtime.planning.variants import RUNS, Variants, has_shapes, may_gain
@@ -82,8 +83,11 @@ class Planner:
             self._equip(one)
         return plan
 
-    def plan_body(self, body: StepGraph) -> Callable[..., tuple[Any, ...]]:
+    def plan_body(self, body: StepGraph) -> BodyFunction:
         """A detached body as a function of run-time values."""
+        return BodyFunction(body, self._plan_call)
+
+    def _plan_call(self, body: StepGraph) -> Callable[..., tuple[Any, ...]]:
         device = self.registered.worker.device("").name
         with no_collection():
             plan = make_plan(_Detachment(body, device), self.registered, self.options())

@@ -1,0 +1,49 @@
+"""A detached body as a Python function, for one element and, where it can be vectorised, for many at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.passes import vectorise_rules as _rules  # noqa: F401 - it registers them
+from headrace.passes.step_graph import StepGraph
+from headrace.passes.vectorise import Ragged, Rows, Vectorised, is_repeatable, vectorise
+from headrace.resources.data.rows import Columns, RowFunction
+
+Call = Callable[..., tuple[Any, ...]]
+
+
+class BodyFunction:
+    """Thread-safe.  Called with the values of an element and then what the body has captured."""
+
+    __slots__ = ("_body", "_by_rows", "_call", "_lock", "_plan", "repeatable")
+
+    def __init__(self, body: StepGraph, plan: Callable[[StepGraph], Call]) -> None:
+        self._body, self._plan = body, plan
+        self._call = plan(body)
+        self._by_rows: dict[int, RowFunction | None] = {}
+        self._lock = threading.Lock()
+        self.repeatable = is_repeatable(body)
+
+    def __call__(self, *values: Any) -> tuple[Any, ...]:
+        return self._call(*values)
+
+    def by_rows(self, count: int) -> RowFunction | None:
+        """The function for many elements of ``count`` values each, if there is one."""
+        with self._lock:
+            if count not in self._by_rows:
+                found = vectorise(self._body, count)
+                self._by_rows[count] = None if found is None else _row_function(found, self._plan(found.graph))
+            return self._by_rows[count]
+
+
+def _row_function(vectorised: Vectorised, call: Call) -> RowFunction:
+    ragged = [kind is Ragged for kind in vectorised.feeds]
+    kinds = vectorised.fetches
+
+    def run(columns: Columns, captured: Sequence[Any]) -> Columns:
+        results = iter(call(*[value for column in columns for value in column], *captured))
+        return [(next(results), next(results)) if kind is Ragged else (next(results),) for kind in kinds]
+
+    return RowFunction(run, ragged, [kind in (Rows, Ragged) for kind in kinds])
