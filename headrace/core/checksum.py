@@ -51,4 +51,4 @@ def masked(crc: int) -> int:
 
 def masked_crc(data: Any) -> int:
     """The checksum of ``data`` as it is stored."""
-    return masked(crc32c(data))
+    return masked(_extend()(0, data))

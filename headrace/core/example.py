@@ -7,7 +7,7 @@ for.  Does not know files (``record``) nor how features become tensors (the pars
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -87,13 +87,18 @@ def _add_field(message: Any, name: str, number: int, field_type: Any) -> None:
 
 def _decoded(name: str, data: bytes) -> Any:
     """The message in ``data``; ValueError if there is none."""
-    message_class = messages()[name]
+    decode, decode_error = _decoder(name)
+    try:
+        return decode(data)
+    except decode_error as error:
+        raise ValueError(str(error)) from None
+
+
+@functools.cache
+def _decoder(name: str) -> tuple[Callable[[bytes], Any], type[Exception]]:
     from google.protobuf.message import DecodeError
 
-    try:
-        return message_class.FromString(data)
-    except DecodeError as error:
-        raise ValueError(str(error)) from None
+    return messages()[name].FromString, DecodeError
 
 
 def read_features(data: bytes) -> Mapping[str, Any]:

@@ -41,11 +41,11 @@ def read_record(file: IO[bytes], path: str, offset: int = 0) -> bytes | None:
             None, None,
             f"corrupted record at {offset} in {path}: it should have {length} bytes, at most {file_limits.RECORD_BYTES} are read",
         )  # fmt: skip
-    record = _read(file, length)
-    rest = file.read(_CHECKSUM.size)
-    if len(record) < length or len(rest) < _CHECKSUM.size:
+    framed = _read(file, length + _CHECKSUM.size)
+    if len(framed) < length + _CHECKSUM.size:
         raise errors.DataLossError(None, None, f"truncated record at {offset} in {path}")
-    if masked_crc(record) != _CHECKSUM.unpack(rest)[0]:
+    record = framed[:length]
+    if masked_crc(record) != _CHECKSUM.unpack_from(framed, length)[0]:
         raise errors.DataLossError(None, None, f"corrupted record at {offset} in {path}: it has a wrong checksum")
     return record
 

@@ -207,9 +207,27 @@ def _dense_batch(batch, names, key, shape, default):
     if _is_variable(shape):
         rows = [_steps(encoded, key, dtype, shape[1:], _name(names, i)) for i, encoded in enumerate(batch)]
         return _padded(rows, dtype, shape[1:], default)
-    runs = [_dense(encoded, key, dtype, shape, default, _name(names, i), i) for i, encoded in enumerate(batch)]
-    joined = _joined(runs, dtype)
-    return joined.reshape(len(batch), *shape)
+    values = _plain_batch(batch, key, dtype, math.prod(shape))
+    if values is None:
+        runs = [_dense(encoded, key, dtype, shape, default, _name(names, i), i) for i, encoded in enumerate(batch)]
+        return _joined(runs, dtype).reshape(len(batch), *shape)
+    return _tensor(values, dtype, (len(batch), *shape))
+
+
+def _plain_batch(batch, key, dtype, count):
+    """The values of all examples in one list, if each example has just as many of the feature; else None.
+
+    A feature with values of one kind has none of another.
+    """
+    kind = _KINDS[dtype]
+    joined = []
+    for encoded in batch:
+        feature = encoded.get(key)
+        values = () if feature is None else getattr(feature, kind).value
+        if len(values) != count or not count:
+            return None
+        joined += values
+    return joined
 
 
 parse_example_v2 = op(

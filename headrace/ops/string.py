@@ -236,9 +236,12 @@ def _split_at_any(items, characters, skip_empty):
     """Splits at each of the separator's characters; without any, after every byte.  An empty string has no parts."""
     if not characters:
         return _flat([[v[i : i + 1] for i in range(len(v))] for v in items])
-    split = re.compile(b"[" + re.escape(characters) + b"]").split
-    parts = [split(v) if v else [] for v in items]
-    return _flat([list(filter(None, p)) for p in parts] if skip_empty else parts)
+    if len(characters) == 1:
+        parts = [v.split(characters) if v else [] for v in items]
+    else:
+        split = re.compile(b"[" + re.escape(characters) + b"]").split
+        parts = [split(v) if v else [] for v in items]
+    return _flat([list(filter(None, p)) if b"" in p else p for p in parts] if skip_empty else parts)
 
 
 _split_op("StringSplit(input: string[1], delimiter: string[0]; skip_empty: bool = True)", _split_at_any)
@@ -413,6 +416,8 @@ def _buckets(signature, hash_of):
 
     def bucket(strings, num_buckets, *attrs):
         items = listed(strings)
+        if num_buckets == 1:
+            return np.zeros(strings.shape, np.int64)
         numbers = (hash_of(v, *attrs) % num_buckets for v in items)
         return np.fromiter(numbers, np.int64, len(items)).reshape(strings.shape)
 

@@ -91,7 +91,7 @@ class Builder:
         joined, lengths = self._feed(value, "joined", value.dtype, []), self._feed(value, "lengths", int64, [])
         return Ragged(joined, value, lengths), [joined, lengths]
 
-    def _feed(self, value: Value, label: str, dtype: DType, shape: Sequence[int]) -> Value:
+    def _feed(self, value: Value, label: str, dtype: DType, shape: Sequence[int | None]) -> Value:
         many = TensorShape([None, *shape])
         return self.make(value.op, [], {**value.op.attrs, "dtype": dtype, "shape": many}, [(dtype, many)], label=label)
 

@@ -189,9 +189,7 @@ def _strided(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
     masks = {name: mask << 1 for name, mask in node.attrs.items() if name.endswith("_mask")}
     masks["begin_mask"] |= 1
     masks["end_mask"] |= 1
-    settings = [
-        builder.constant(node, [first, *rest], dtype) for first, rest in ((0, begin), (0, end), (1, strides))
-    ]
+    settings = [builder.constant(node, [first, *rest], dtype) for first, rest in ((0, begin), (0, end), (1, strides))]
     return builder.rows(node, [_rows(inputs[0]).value, *settings], {**node.attrs, **masks})
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from headrace.core.errors import InvalidArgumentError
 from headrace.graph.constant import make_array
@@ -15,9 +17,14 @@ def starter(
 ) -> Callable[..., Iterator[tuple[Any, ...]]]:
     """What starts the generator, with the values of its arguments, as an iterator of elements."""
     flat = nest.flatten(spec)
+    plain = _plain(spec) if type(spec) is tuple and len(spec) == len(flat) else None
 
     def start(*values: Any) -> Iterator[tuple[Any, ...]]:
         for returned in iter(generator(*values)):
+            element = None if plain is None else plain(returned)
+            if element is not None:
+                yield element
+                continue
             try:
                 leaves = nest.flatten_up_to(spec, returned)
             except (TypeError, ValueError):
@@ -29,6 +36,31 @@ def starter(
             yield tuple([_converted(leaf, one, returned, called) for leaf, one in zip(leaves, flat, strict=True)])
 
     return start
+
+
+def _plain(spec: Sequence[Any]) -> Callable[[Any], tuple[Any, ...] | None]:
+    """What takes a tuple of values that need no more than a look, and gives None for anything else."""
+    expected = []
+    for one in spec:
+        dtype = np.dtype(one.dtype.as_numpy_dtype)
+        number = {"i": int, "f": float}.get(dtype.kind) if dtype.itemsize >= 4 else None
+        expected.append((dtype, dtype.type, one.shape.tuple, number))
+
+    def take(returned: Any) -> tuple[Any, ...] | None:
+        if type(returned) is not tuple or len(returned) != len(expected):
+            return None
+        element = []
+        for leaf, (dtype, make, shape, number) in zip(returned, expected, strict=True):
+            kind = type(leaf)
+            if kind is np.ndarray and leaf.dtype == dtype and leaf.shape == shape:
+                element.append(leaf.copy())
+            elif kind is number and shape == () and (number is float or -1 << 31 <= leaf < 1 << 31):
+                element.append(make(leaf))
+            else:
+                return None
+        return tuple(element)
+
+    return take
 
 
 def _converted(leaf: Any, spec: Any, returned: Any, called: str) -> Any:
@@ -45,4 +77,4 @@ def _converted(leaf: Any, spec: Any, returned: Any, called: str) -> Any:
             None, None,
             f"{called} yielded an element of shape {array.shape} where an element of shape {spec.shape} was expected.",
         )  # fmt: skip
-    return array
+    return array if array.base is None and array is not leaf else array.copy()  # the program may use its memory again

@@ -187,7 +187,7 @@ class _ParallelMapCursor(CallingCursor):
         super().__init__(stage, run)
         self._changed = threading.Condition()
         self._calls: deque[_Call] = deque()
-        self._most = run.cores if stage.calls == AUTOTUNE else stage.calls
+        self._most = 2 * run.cores if stage.calls == AUTOTUNE else stage.calls
         self._ended = False
         run.at_close(self, _ParallelMapCursor._wake)
 

@@ -49,22 +49,32 @@ class _FilesCursor(Cursor):
         self._close: Any = None
 
     def next(self) -> Element | None:
-        while self._at < len(self._stage.names):
+        elements: list[Element] = []
+        self.fill(elements, 1)
+        return elements[0] if elements else None
+
+    def fill(self, elements: list[Element], count: int) -> None:
+        most = len(elements) + count
+        while len(elements) < most and self._at < len(self._stage.names):
             if self._read is None:
                 self._open()
             assert self._read is not None
             try:
-                record = self._read()
+                self._fill(self._read, elements, most)
             except OSError as e:
                 raise file_error(e, os.fsdecode(self._stage.names[self._at])) from None
             except InvalidArgumentError:  # the whole file is not as it should be
                 self._leave()
                 raise
-            if record is not None:
-                value, self._offset = record
-                return (np.array(value, object),)
-            self._leave()
-        return None
+
+    def _fill(self, read: Callable[[], tuple[bytes, int] | None], elements: list[Element], most: int) -> None:
+        while len(elements) < most:
+            record = read()
+            if record is None:
+                self._leave()
+                return
+            value, self._offset = record
+            elements.append((np.array(value, object),))
 
     def _open(self) -> None:
         stage, path = self._stage, os.fsdecode(self._stage.names[self._at])

@@ -91,15 +91,30 @@ class _MapCursor(CallingCursor):
             return None
 
 
+class _BesideCursor(CallingCursor):
+    """Elements, each with what the function says of it behind its values."""
+
+    def next(self) -> Element | None:
+        element = self.take()
+        return None if element is None else (*element, *self.call(element))
+
+
+def begin_beside(stage: Calling, run: Run) -> Cursor:
+    """A cursor of the stage's input whose elements have what the function says of them behind their values."""
+    many = stage.by_rows(run)
+    return _BesideCursor(stage, run) if many is None else RowsCursor(stage, run, many, beside=True)
+
+
 class RowsCursor(CallingCursor):
     """Calls the function for many elements at once, and one by one where that fails.
 
     Begins with few elements, and takes more at once as long as that is quick.
     """
 
-    def __init__(self, stage: Calling, run: Run, many: RowFunction) -> None:
+    def __init__(self, stage: Calling, run: Run, many: RowFunction, beside: bool = False) -> None:
+        """``beside``: what it gives are the elements, with the results behind their values."""
         super().__init__(stage, run)
-        self._many = many
+        self._many, self._beside = many, beside
         self._count = 1  # elements to take at once
         self._taken: deque[Outcome] = deque()  # not called for yet
         self._results: deque[Element] = deque()  # of the elements before those
@@ -115,27 +130,43 @@ class RowsCursor(CallingCursor):
         element = self._taken.popleft().get()
         assert element is not None
         self.index += 1
+        if self._beside:
+            return (*element, *self.call(element))
         try:
             return self.call(element)
         except OutOfRangeError:
             return None
 
+    def fill(self, elements: list[Element], count: int) -> None:
+        while count:
+            ready = min(count, len(self._results))
+            if ready == 0:
+                element = self.next()
+                if element is None:
+                    return
+                elements.append(element)
+                count -= 1
+                continue
+            pop = self._results.popleft
+            elements.extend([pop() for _ in range(ready)])
+            self.index += ready
+            count -= ready
+
     def _take(self) -> None:
+        pause()
         begin = time.perf_counter()
         elements: list[Element] = []
         failed: Outcome | None = None
-        while len(elements) < self._count:
-            pause()
-            outcome = Outcome.of(self.input.next)
-            if outcome.error is not None:
-                failed = outcome
-                break
-            if outcome.element is None:
-                break
-            elements.append(outcome.element)
+        try:
+            self.input.fill(elements, self._count)
+        except Exception as e:  # noqa: BLE001 - raised when the elements before it are given
+            failed = Outcome(error=e)
         if len(elements) > 1:
             with suppress(Exception):  # whatever it is: the call for the element will raise it again
-                self._results.extend(self._many(elements, self.stage.captured))
+                results = self._many(elements, self.stage.captured)
+                if self._beside:
+                    results = [(*e, *r) for e, r in zip(elements, results, strict=True)]
+                self._results.extend(results)
                 elements = []
         self._taken.extend(map(Outcome, elements))
         if failed is not None:
@@ -169,13 +200,24 @@ class Filter(Calling):
         return _FilterCursor(self, run)
 
 
-class _FilterCursor(CallingCursor):
+class _FilterCursor(Cursor):
+    def __init__(self, stage: Filter, run: Run) -> None:
+        self._asked = begin_beside(stage, run)
+
     def next(self) -> Element | None:
         while True:
             pause()
-            element = self.take()
-            if element is None or holds(self.call(element)):
-                return element
+            found = self._asked.next()
+            if found is None:
+                return None
+            if holds(found[-1]):
+                return found[:-1]
+
+    def save(self) -> State:
+        return self._asked.save()
+
+    def restore(self, state: State) -> None:
+        self._asked.restore(state)
 
 
 class TakeWhile(Calling):
@@ -190,7 +232,7 @@ class _TakeWhileCursor(CallingCursor):
 
     def next(self) -> Element | None:
         element = None if self.over else self.take()
-        self.over = element is None or not holds(self.call(element))
+        self.over = element is None or not holds(*self.call(element))
         return None if self.over else element
 
     def position(self) -> State:
@@ -200,9 +242,8 @@ class _TakeWhileCursor(CallingCursor):
         self.index, self.over = position
 
 
-def holds(result: Element) -> bool:
+def holds(value: Any) -> bool:
     """What a predicate says."""
-    (value,) = result
     if value.ndim:
         raise InvalidArgumentError(None, None, "Filter predicate `predicate` must return a scalar bool.")
     return bool(value)

@@ -47,14 +47,10 @@ class BatchCursor(OneCursor):
     def next(self) -> Element | None:
         if self.over:
             return None
-        stage, take = self.stage, self.input.next
+        stage = self.stage
         elements: list[Element] = []
-        while len(elements) < stage.size:
-            element = take()
-            if element is None:
-                self.over = True
-                break
-            elements.append(element)
+        self.input.fill(elements, stage.size)
+        self.over = len(elements) < stage.size
         dropped = stage.drop_remainder and len(elements) < stage.size
         if not elements or (dropped and not stage.checks_remainder):
             return None
@@ -122,14 +118,15 @@ def _padded(component: int, values: Sequence[Any], padded_shape: Sequence[int], 
     sizes = [max(n, 0) for n in sizes]
     if all(tuple(value.shape) == tuple(sizes) for value in values):
         return stack([(value,) for value in values])[0]
-    values = [tensor_held(value) for value in values]
-    if isinstance(values[0], torch.Tensor):
+    if any(isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16 for value in values):  # numpy lacks it
+        values = [tensor_held(value) for value in values]
         batch: Any = values[0].new_full((len(values), *sizes), pad.item())
     else:
-        batch = np.full((len(values), *sizes), pad.item(), object)
+        values = [np.asarray(value) for value in values]
+        batch = np.full((len(values), *sizes), pad.item(), values[0].dtype)
     for i, value in enumerate(values):
         batch[(i, *map(slice, value.shape))] = value
-    return batch
+    return batch if isinstance(batch, torch.Tensor) or batch.dtype.hasobject else torch.from_numpy(batch)
 
 
 class SparseBatch(Batch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.random_words import RandomWords
@@ -60,6 +61,14 @@ class _Slice:
     def __len__(self) -> int:
         return len(self._elements) - self._start
 
+    def pass_through(self, elements: Sequence[Element], words: Sequence[int]) -> list[Element]:
+        """Adds each element and draws one, by its word."""
+        drawn = []
+        for element, word in zip(elements, words, strict=True):
+            self.add(element)
+            drawn.append(self.draw(word))
+        return drawn
+
     def draw(self, word: int) -> Element:
         elements, start = self._elements, self._start
         place = start + word % len(self)
@@ -91,7 +100,8 @@ class _ShuffleCursor(OneCursor):
     def next(self) -> Element | None:
         stage = self.stage
         while not self._over and self._held < stage.size:
-            pause()
+            if self._held + 1 < stage.size:
+                pause()
             element = self.input.next()
             if element is not None:
                 self._slices[-1].add(element)
@@ -112,6 +122,31 @@ class _ShuffleCursor(OneCursor):
             return None
         self._held -= 1
         return self._slices[0].draw(*self._words.draw(1))
+
+    def fill(self, elements: list[Element], count: int) -> None:
+        while (
+            count and not self._over and (self._held + 1 < self.stage.size or len(self._slices) > 1 or not self._held)
+        ):
+            element = self.next()
+            if element is None:
+                return
+            elements.append(element)
+            count -= 1
+        if self._over:
+            super().fill(elements, count)
+        elif count:
+            self._pass_through(elements, count)
+
+    def _pass_through(self, elements: list[Element], count: int) -> None:
+        """`fill` while the buffer lacks one element: each that comes makes another one go."""
+        taken: list[Element] = []
+        try:
+            self.input.fill(taken, count)
+        finally:
+            self._empty = self._empty and not taken
+            elements += self._slices[0].pass_through(taken, self._words.draw(len(taken)))
+        if len(taken) < count:
+            super().fill(elements, count - len(taken))
 
     def position(self) -> State:
         return [self._words.position(), [s.save() for s in self._slices], self._epoch, self._over, self._empty]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,11 @@ class _ListedCursor(_Counted):
         self.given += 1
         return self._elements[self.given - 1]
 
+    def fill(self, elements: list[Element], count: int) -> None:
+        taken = self._elements[self.given : self.given + count]
+        self.given += len(taken)
+        elements.extend(taken)
+
 
 class Slices(Stage):
     """The rows of some values."""
@@ -85,6 +91,11 @@ class _SlicesCursor(_Counted):
             return None
         self.given = i + 1
         return tuple([row(i) for row in self._rows])
+
+    def fill(self, elements: list[Element], count: int) -> None:
+        places = range(self.given, min(self.given + count, self._count))
+        self.given += len(places)
+        elements.extend(zip(*[map(row, places) for row in self._rows], strict=True))
 
 
 class Range(Stage):
@@ -163,19 +174,33 @@ class _IteratedCursor(_Counted):
             return None
         element = self._advance()
         if element is None:
-            self._over = True
-            self._iterator = None
+            self._end()
         else:
             self.given += 1
         return element
 
+    def _end(self) -> None:
+        self._over = True
+        self._iterator = None
+
     def _advance(self) -> Element | None:
+        return _interruptible(next, self._begun(), None)
+
+    def _begun(self) -> Iterator[Element]:
         if self._iterator is None:
             self._iterator = self._stage.start()
-        guard = shield()
-        if guard is None:
-            return next(self._iterator, None)
-        return guard.through(next, self._iterator, None)
+        return self._iterator
+
+    def fill(self, elements: list[Element], count: int) -> None:
+        if self._over:
+            return
+        before = len(elements)
+        try:
+            _interruptible(elements.extend, islice(self._begun(), count))
+            if len(elements) - before < count:
+                self._end()
+        finally:
+            self.given += len(elements) - before
 
     def save(self) -> State:
         return [self.given, self._over]
@@ -190,3 +215,9 @@ class _IteratedCursor(_Counted):
                 raise DataLossError(
                     None, None, f"{self._stage.title} had given {self.given} elements, it has only {i} now"
                 )
+
+
+def _interruptible(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a program's own code, which Ctrl-C may interrupt."""
+    guard = shield()
+    return call(*arguments) if guard is None else guard.through(call, *arguments)

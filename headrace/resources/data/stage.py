@@ -75,6 +75,15 @@ class Cursor(ABC):
     def next(self) -> Element | None:
         """The next element; None at the end, and from then on."""
 
+    def fill(self, elements: list[Element], count: int) -> None:
+        """Adds the next elements to a list: so many, fewer at the end.  Those before one that fails are added."""
+        take, add = self.next, elements.append
+        for _ in range(count):
+            element = take()
+            if element is None:
+                return
+            add(element)
+
     def ready(self) -> bool:
         """Whether `next` would not wait for another thread.  Asked of stages that block."""
         return False

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.core.errors import InvalidArgumentError
 from headrace.resources.calling.batch import Element
-from headrace.resources.data.function import Calling, CallingCursor, Function
+from headrace.resources.data.function import Calling, Function, begin_beside
 from headrace.resources.data.source import Listed
 from headrace.resources.data.stage import Cursor, Run, Stage, State, pause
 
@@ -38,9 +38,10 @@ class GroupByWindow(Calling):
         return window
 
 
-class _GroupByWindowCursor(CallingCursor):
+class _GroupByWindowCursor(Cursor):
     def __init__(self, stage: GroupByWindow, run: Run) -> None:
-        super().__init__(stage, run)
+        self.stage, self.run = stage, run
+        self._keyed = begin_beside(stage, run)
         self._groups: dict[int, list[Element]] = {}
         self._sizes: dict[int, int] = {}
         self._open: tuple[int, list[Element], Run] | None = None  # the key, window and run of what is being read
@@ -63,11 +64,11 @@ class _GroupByWindowCursor(CallingCursor):
                 return None
 
     def _collect(self) -> None:
-        element = self.take()
-        if element is None:
+        keyed = self._keyed.next()
+        if keyed is None:
             self._ended = True
             return
-        key = int(self.call(element)[0])
+        element, key = keyed[:-1], int(keyed[-1])
         group = self._groups.setdefault(key, [])
         group.append(element)
         if key not in self._sizes:
@@ -87,21 +88,22 @@ class _GroupByWindowCursor(CallingCursor):
         (dataset,) = self.stage.reduce(np.int64(key), self.stage.window(elements))
         return self.run.inner(dataset)
 
-    def position(self) -> State:
+    def save(self) -> State:
         groups = [[key, [list(e) for e in elements], self._sizes[key]] for key, elements in self._groups.items()]
         opened = None
         if self._open is not None:
             key, elements, run = self._open
             opened = [key, [list(e) for e in elements], run.save()]
-        return [self.index, self._ended, groups, opened]
+        return [self._keyed.save(), self._ended, groups, opened]
 
-    def move(self, position: State) -> None:
-        self.index, self._ended, groups, opened = position
+    def restore(self, state: State) -> None:
+        keyed, self._ended, groups, opened = state
+        self._keyed.restore(keyed)
         self._groups = {key: [tuple(e) for e in elements] for key, elements, _ in groups}
         self._sizes = {key: size for key, _, size in groups}
         if opened is not None:
-            key, saved, state = opened
+            key, saved, inner = opened
             elements = [tuple(e) for e in saved]
             run = self._run_of(key, elements)
-            run.restore(state)
+            run.restore(inner)
             self._open = (key, elements, run)
