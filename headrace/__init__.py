@@ -238,6 +238,7 @@ from headrace.library.queue.kinds import (
 # ---- section: control flow
 from headrace.library.control.control_flow import case as case, cond as cond, switch_case as switch_case
 from headrace.core.tensor_spec import TensorSpec as TensorSpec
+from headrace.library.data.structure import OptionalSpec as OptionalSpec, SparseTensorSpec as SparseTensorSpec
 from headrace.graph.importer import import_graph_def as import_graph_def
 from headrace.library.function.defun import Defun as Defun
 from headrace.library.function.function import function as function

@@ -9,18 +9,49 @@ from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
 
 
-class TensorSpec:
+class ShapedSpec:
+    """A dtype and a (partial) shape: what the specs of dense and of sparse tensors have in common."""
+
+    __slots__ = ("_dtype", "_shape")
+
+    def __init__(self, shape: Any, dtype: Any) -> None:
+        self._shape: TensorShape = as_shape(shape)
+        self._dtype: DType = dtypes.as_dtype(dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a tensor, or whatever another spec allows, may be like this."""
+        same = self._dtype.is_compatible_with(other.dtype)
+        return bool(same and self._shape.is_compatible_with(other.shape))
+
+    def _key(self) -> tuple[Any, ...]:
+        return self._shape.tuple, self._dtype
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self._shape.tuple, self._dtype))
+
+
+class TensorSpec(ShapedSpec):
     """The dtype and (partial) shape of a tensor that is yet to come: an entry of an ``input_signature``.
 
     >>> tf.TensorSpec([None, 3], tf.float32, name="x")
     TensorSpec(shape=(?, 3), dtype=tf.float32, name='x')
     """
 
-    __slots__ = ("_dtype", "_name", "_shape")
+    __slots__ = ("_name",)
 
     def __init__(self, shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> None:
-        self._shape: TensorShape = as_shape(shape)
-        self._dtype: DType = dtypes.as_dtype(dtype)
+        super().__init__(shape, dtype)
         self._name = name
 
     @classmethod
@@ -31,14 +62,6 @@ class TensorSpec:
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
         """What the given tensor is like."""
         return cls(tensor.shape, tensor.dtype, name or getattr(tensor.op, "name", None))
-
-    @property
-    def shape(self) -> TensorShape:
-        return self._shape
-
-    @property
-    def dtype(self) -> DType:
-        return self._dtype
 
     @property
     def name(self) -> str | None:
@@ -52,19 +75,8 @@ class TensorSpec:
     def is_continuous(self) -> bool:
         return self._dtype.is_floating
 
-    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
-        """Whether a tensor, or whatever another spec allows, may be like this."""
-        same = self._dtype.is_compatible_with(spec_or_tensor.dtype)
-        return bool(same and self._shape.is_compatible_with(spec_or_tensor.shape))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TensorSpec):
-            return NotImplemented
-        mine, theirs = (self._shape.tuple, self._dtype, self._name), (other._shape.tuple, other._dtype, other._name)
-        return mine == theirs
-
-    def __hash__(self) -> int:
-        return hash((self._shape.tuple, self._dtype))
+    def _key(self) -> tuple[Any, ...]:
+        return *super()._key(), self._name
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"

@@ -14,6 +14,18 @@ from headrace.graph.infer import constant_value_as_shape
 from headrace.graph.operation import Operation, Tensor, default_session
 
 
+class Composite:
+    """A value that one tensor stands for.  The tensor travels for it in and out of bodies."""
+
+    _variant_tensor: Any
+    element_spec: Any
+
+    @classmethod
+    def _of(cls, variant: Any, element_spec: Any) -> Any:
+        """The value that the tensor stands for."""
+        raise NotImplementedError
+
+
 class IndexedSlices:
     """``values[i]`` belongs to row ``indices[i]`` of a tensor of ``dense_shape``; rows may repeat and then add up."""
 

@@ -1,8 +1,8 @@
 """Nested structures: lists, tuples, named tuples, dictionaries and attrs classes of leaves (TF1's ``nest``).
 
 A structure is walked depth first; the entries of a dictionary in the order of its sorted keys.  Everything else,
-strings and arrays included, is a leaf.  With ``expand_composites`` an IndexedSlices or a SparseTensor is not a leaf
-but the tensors it is made of.  Knows nothing of graphs besides those two types.
+strings and arrays included, is a leaf.  With ``expand_composites`` an IndexedSlices, a SparseTensor or an optional is not a
+leaf but the tensors it is made of.  Knows nothing of graphs besides those types.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from headrace.graph.structures import IndexedSlices, SparseTensor
+from headrace.graph.structures import Composite, IndexedSlices, SparseTensor
 
 _Path = tuple[Any, ...]
 _STRINGS = (str, bytes, bytearray)
@@ -61,7 +61,7 @@ is_nested = is_sequence
 
 def is_sequence_or_composite(seq: Any) -> bool:
     """Whether the value is a nested structure, or a sparse tensor and the like."""
-    return is_sequence(seq) or isinstance(seq, (IndexedSlices, SparseTensor))
+    return is_sequence(seq) or isinstance(seq, (IndexedSlices, SparseTensor, Composite))
 
 
 def _walks(expand_composites: bool) -> Callable[[Any], bool]:
@@ -88,6 +88,8 @@ def _items(structure: Any) -> list[tuple[Any, Any]]:
         return [*parts, ("dense_shape", structure.dense_shape)] if structure.dense_shape is not None else parts
     if isinstance(structure, SparseTensor):
         return [(k, getattr(structure, k)) for k in ("indices", "values", "dense_shape")]
+    if isinstance(structure, Composite):
+        return [("variant", structure._variant_tensor)]
     return list(enumerate(structure))
 
 
@@ -117,6 +119,8 @@ def _like(instance: Any, children: Sequence[Any]) -> Any:
         return IndexedSlices(*children)
     if isinstance(instance, SparseTensor):
         return SparseTensor(*children)
+    if isinstance(instance, Composite):
+        return instance._of(children[0], instance.element_spec)
     return list(children) if instance_type is range else instance_type(children)
 
 
@@ -212,6 +216,8 @@ def _compare(a: Any, b: Any, check_types: bool, walks: Callable[[Any], bool]) ->
             "The two dictionaries don't have the same set of keys. "
             f"First structure has keys {list(a)}, while second structure has keys {list(b)}."
         )
+    if isinstance(a, Composite) and check_types and a.element_spec != b.element_spec:
+        raise TypeError(f"Incompatible {type(a).__name__} values: {a.element_spec} vs {b.element_spec}.")
     first, second = _children(a), _children(b)
     if len(first) != len(second):
         raise ValueError(

@@ -33,6 +33,7 @@ from headrace.library.numeric.random import get_seed
 AUTOTUNE = -1
 
 
+@DatasetSpec.describes
 class Dataset:
     """A sequence of elements, each a structure of tensors: tuples, dictionaries, sparse tensors, datasets.
 
@@ -101,7 +102,7 @@ class Dataset:
 
     def __repr__(self) -> str:
         shapes = str(nest.map_structure(str, self.output_shapes)).replace("'", "")
-        types = str(nest.map_structure(lambda dtype: f"tf.{dtype.name}", self.output_types)).replace("'", "")
+        types = str(nest.map_structure(_type_name, self.output_types)).replace("'", "")
         name = "DatasetV1Adapter" if type(self) is _Made else type(self).__name__
         return f"<{name} shapes: {shapes}, types: {types}>"
 
@@ -119,8 +120,9 @@ class Dataset:
         """The rows of tensors."""
         element = structure.normalized(tensors)
         spec = structure.specs_of(element)
+        rows = structure.of_rows(spec)
         _check_rows(nest.flatten(spec))
-        return made("TensorSliceDataset", structure.of_rows(spec), [], structure.to_flat(element), types=False)
+        return made("TensorSliceDataset", rows, [], structure.to_flat(element), types=False)
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
@@ -254,13 +256,10 @@ class Dataset:
 
     def unbatch(self) -> Dataset:
         """The rows of each element."""
-        flat = nest.flatten(self.element_spec)
-        if any(isinstance(one, SparseTensorSpec) for one in flat):
-            return self._then("UnbatchDataset", spec=structure.of_rows(self.element_spec))
-        for one in flat:
-            if one.shape.ndims == 0:
-                raise ValueError(f"Cannot unbatch an input with scalar components. {at()}")
-        return self._then("UnbatchDataset", spec=structure.of_rows(self.element_spec))
+        rows, flat = structure.of_rows(self.element_spec), nest.flatten(self.element_spec)
+        if not any(isinstance(one, SparseTensorSpec) for one in flat) and any(one.shape.ndims == 0 for one in flat):
+            raise ValueError(f"Cannot unbatch an input with scalar components. {at()}")
+        return self._then("UnbatchDataset", spec=rows)
 
     def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False) -> Dataset:
         """Datasets of ``size`` elements each, ``shift`` apart, of every ``stride``-th element."""
@@ -360,9 +359,6 @@ class Dataset:
         return make_initializable_iterator(self, shared_name)
 
 
-structure.dataset_class.append(Dataset)
-
-
 class _Made(Dataset):
     """What functions of this module make."""
 
@@ -382,11 +378,25 @@ class _Made(Dataset):
         return self._spec
 
 
+def _type_name(dtype: Any) -> str:
+    return f"tf.{dtype.name}" if isinstance(dtype, dtypes.DType) else repr(dtype)
+
+
 def made(op_type: str, spec: Any, inputs: Any, *arguments: Any, types: bool = True, **attrs: Any) -> Dataset:
     """The dataset of a node.  ``types``: whether the node has the attribute ``output_types``."""
     if types:
         attrs["output_types"] = flat_types(spec)
     return _Made(getattr(raw_ops, op_type)(*arguments, output_shapes=flat_shapes(spec), **attrs), spec, inputs)
+
+
+def to_variant(dataset: Dataset) -> Tensor:
+    """The dataset as a tensor."""
+    return dataset._variant_tensor
+
+
+def from_variant(variant: Tensor, structure: Any) -> Dataset:
+    """The dataset of a tensor that `to_variant` has given; its elements are like ``structure``."""
+    return _Made(variant, structure, [])
 
 
 def _int64(value: Any) -> Tensor:

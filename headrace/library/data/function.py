@@ -8,12 +8,12 @@ from typing import Any
 
 from headrace.core.shape import TensorShape
 from headrace.core.source import at
+from headrace.core.tensor_spec import ShapedSpec
 from headrace.graph import context
 from headrace.graph.body import Detached, FuncGraph, needed_controls
 from headrace.graph.operation import Tensor
 from headrace.library.data import nest
 from headrace.library.data.structure import (
-    DatasetSpec,
     flat_shapes,
     flat_types,
     from_flat,
@@ -116,7 +116,7 @@ def settled(
 
 def either(first: Any, second: Any) -> Any:
     """A spec that both fit."""
-    if isinstance(first, DatasetSpec):
+    if not isinstance(first, ShapedSpec):
         return first
     a, b = first.shape.tuple, second.shape.tuple
     if a is None or b is None or len(a) != len(b):

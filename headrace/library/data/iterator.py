@@ -259,16 +259,26 @@ def _in_order(op: Operation) -> list[Operation]:
     return list(order)
 
 
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """What an element is like: specs of its components, in its structure."""
+    try:
+        return dataset_or_iterator.element_spec
+    except AttributeError:
+        raise TypeError(
+            f"`dataset_or_iterator` must be a Dataset or Iterator object, but got {dataset_or_iterator!r}. {at()}"
+        ) from None
+
+
 def get_output_types(dataset_or_iterator: Any) -> Any:
     """The dtypes of the components of an element."""
-    return types_of(dataset_or_iterator.element_spec)
+    return types_of(get_structure(dataset_or_iterator))
 
 
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
     """The shapes of the components of an element."""
-    return shapes_of(dataset_or_iterator.element_spec)
+    return shapes_of(get_structure(dataset_or_iterator))
 
 
 def get_output_classes(dataset_or_iterator: Any) -> Any:
     """The classes of the components of an element."""
-    return classes_of(dataset_or_iterator.element_spec)
+    return classes_of(get_structure(dataset_or_iterator))

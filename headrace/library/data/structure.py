@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
-from headrace.core.tensor_spec import TensorSpec
+from headrace.core.tensor_spec import ShapedSpec, TensorSpec
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -17,21 +17,13 @@ from headrace.graph.structures import SparseTensor, SparseTensorValue
 from headrace.library.data import nest
 
 
-class SparseTensorSpec:
+class SparseTensorSpec(ShapedSpec):
     """The dtype and dense shape of a sparse tensor."""
 
-    __slots__ = ("_dtype", "_shape")
+    __slots__ = ()
 
     def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
-        self._shape, self._dtype = as_shape(shape), dtypes.as_dtype(dtype)
-
-    @property
-    def shape(self) -> TensorShape:
-        return self._shape
-
-    @property
-    def dtype(self) -> DType:
-        return self._dtype
+        super().__init__(shape, dtype)
 
     @property
     def value_type(self) -> type:
@@ -39,65 +31,91 @@ class SparseTensorSpec:
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether another spec, or a sparse tensor, may be like this."""
-        other = spec_of(other) if isinstance(other, (SparseTensor, SparseTensorValue)) else other
-        return (
-            isinstance(other, SparseTensorSpec)
-            and self._dtype == other._dtype
-            and bool(self._shape.is_compatible_with(other._shape))
-        )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SparseTensorSpec):
-            return NotImplemented
-        return (self._shape.tuple, self._dtype) == (other._shape.tuple, other._dtype)
-
-    def __hash__(self) -> int:
-        return hash((self._shape.tuple, self._dtype))
+        other = spec_of(other) if isinstance(other, SparseTensor) else other
+        return isinstance(other, SparseTensorSpec) and super().is_compatible_with(other)
 
     def __repr__(self) -> str:
         return f"SparseTensorSpec({self._shape}, {self._dtype!r})"
 
 
-class DatasetSpec:
-    """What a component is like that is a dataset itself, as those of windows are."""
+class _HolderSpec:
+    """What a component is like that holds elements and is one host value itself: a dataset, an optional."""
 
-    __slots__ = ("_dataset_shape", "_element_spec")
+    __slots__ = ("_element_spec",)
 
-    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
-        self._element_spec, self._dataset_shape = element_spec, as_shape(dataset_shape)
+    _value_types: ClassVar[dict[type, Any]] = {}
+
+    def __init__(self, element_spec: Any) -> None:
+        self._element_spec = element_spec
+
+    @classmethod
+    def describes(cls, value_type: Any) -> Any:
+        """Declares the class of the values that are like this.  For a decorator; the class is above this module."""
+        cls._value_types[cls] = value_type
+        return value_type
 
     @property
     def element_spec(self) -> Any:
         return self._element_spec
 
     @property
-    def value_type(self) -> type:
-        return dataset_class[0]
+    def value_type(self) -> Any:
+        return self._value_types[type(self)]
 
-    @staticmethod
-    def from_value(value: Any) -> DatasetSpec:
-        return DatasetSpec(value.element_spec)
+    @classmethod
+    def from_value(cls, value: Any) -> Any:
+        return cls(value.element_spec)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether another spec, or a dataset, may be like this."""
-        other = DatasetSpec(other.element_spec) if isinstance(other, dataset_class[0]) else other
-        return isinstance(other, DatasetSpec) and is_compatible(self._element_spec, other._element_spec)
+        """Whether another spec, or a value, may be like this."""
+        other = self.from_value(other) if isinstance(other, self.value_type) else other
+        return isinstance(other, type(self)) and is_compatible(self._element_spec, other._element_spec)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DatasetSpec):
+        if type(other) is not type(self):
             return NotImplemented
         return bool(self._element_spec == other._element_spec)
 
     def __hash__(self) -> int:
-        return hash(DatasetSpec)
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._element_spec!r})"
+
+
+class DatasetSpec(_HolderSpec):
+    """What a component is like that is a dataset itself, as those of windows are."""
+
+    __slots__ = ("_dataset_shape",)
+
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+        super().__init__(element_spec)
+        self._dataset_shape = as_shape(dataset_shape)
 
     def __repr__(self) -> str:
         return f"DatasetSpec({self._element_spec!r}, {self._dataset_shape})"
 
 
-DatasetStructure = DatasetSpec  # its older name
+class OptionalSpec(_HolderSpec):
+    """What a component is like that is an optional."""
 
-dataset_class: list[Any] = []  # the class of datasets, which is above this module
+    __slots__ = ()
+
+    def __init__(self, value_structure: Any) -> None:
+        super().__init__(value_structure)
+
+
+DatasetStructure, OptionalStructure = DatasetSpec, OptionalSpec  # their older names
+
+
+def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:  # noqa: N802
+    """The older name of `TensorSpec`."""
+    return TensorSpec(shape, dtype)
+
+
+def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:  # noqa: N802
+    """The older name of `SparseTensorSpec`."""
+    return SparseTensorSpec(shape, dtype)
 
 
 def is_compatible(first: Any, second: Any) -> bool:
@@ -110,23 +128,24 @@ def is_compatible(first: Any, second: Any) -> bool:
 
 
 def spec_of(value: Any) -> Any:
-    """What a tensor, a sparse tensor or a dataset is like."""
+    """What a tensor, a sparse tensor, a dataset or an optional is like."""
     if isinstance(value, SparseTensor):
         return SparseTensorSpec(value.get_shape(), value.dtype)
-    if isinstance(value, dataset_class[0]):
-        return DatasetSpec(value.element_spec)
+    for spec_class, value_type in _HolderSpec._value_types.items():
+        if isinstance(value, value_type):
+            return spec_class(value.element_spec)
     return TensorSpec(value.shape, value.dtype.base_dtype)
 
 
 def normalized(element: Any) -> Any:
-    """The structure with tensors, sparse tensors and datasets for leaves."""
+    """The structure with tensors, sparse tensors, datasets and optionals for leaves."""
     return nest.map_structure(_leaf, element)
 
 
 def _leaf(value: Any) -> Any:
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)
-    if isinstance(value, (SparseTensor, dataset_class[0])):
+    if isinstance(value, (SparseTensor, *_HolderSpec._value_types.values())):
         return value
     return convert_to_tensor(value, name="component")
 
@@ -145,9 +164,7 @@ def _flat(leaf: Any) -> Tensor:
     if isinstance(leaf, SparseTensor):
         element: Tensor = raw_ops._SparseToElement(leaf.indices, leaf.values, leaf.dense_shape)
         return element
-    if isinstance(leaf, dataset_class[0]):
-        return leaf._variant_tensor  # type: ignore[no-any-return]
-    return leaf  # type: ignore[no-any-return]
+    return leaf if isinstance(leaf, Tensor) else leaf._variant_tensor  # type: ignore[no-any-return]
 
 
 def from_flat(spec: Any, tensors: Sequence[Tensor]) -> Any:
@@ -162,8 +179,8 @@ def _value(spec: Any, tensor: Tensor) -> Any:
         if spec.shape.is_fully_defined():
             dense_shape = convert_to_tensor(spec.shape.as_list(), dtypes.int64)
         return SparseTensor(indices, values, dense_shape)
-    if isinstance(spec, DatasetSpec):
-        return dataset_class[0]._of(tensor, spec.element_spec)
+    if isinstance(spec, _HolderSpec):
+        return spec.value_type._of(tensor, spec.element_spec)
     return tensor
 
 
@@ -178,27 +195,31 @@ def flat_shapes(spec: Any) -> list[TensorShape]:
 
 
 def types_of(spec: Any) -> Any:
-    """TensorFlow 1's ``output_types``."""
-    return nest.map_structure(lambda one: dtypes.variant if isinstance(one, DatasetSpec) else one.dtype, spec)
+    """TensorFlow 1's ``output_types``: those of a dataset or an optional are its spec."""
+    return nest.map_structure(lambda one: one if isinstance(one, _HolderSpec) else one.dtype, spec)
 
 
 def shapes_of(spec: Any) -> Any:
     """TensorFlow 1's ``output_shapes``."""
-    return nest.map_structure(lambda one: TensorShape([]) if isinstance(one, DatasetSpec) else one.shape, spec)
+    return nest.map_structure(lambda one: one if isinstance(one, _HolderSpec) else one.shape, spec)
 
 
 def classes_of(spec: Any) -> Any:
     """TensorFlow 1's ``output_classes``."""
-    return nest.map_structure(lambda one: Tensor if isinstance(one, TensorSpec) else one.value_type, spec)
+    return nest.map_structure(_class_of, spec)
+
+
+def _class_of(spec: Any) -> Any:
+    return Tensor if isinstance(spec, TensorSpec) else spec if isinstance(spec, _HolderSpec) else spec.value_type
 
 
 def from_legacy(output_types: Any, output_shapes: Any = None, output_classes: Any = None) -> Any:
     """The specs that types, shapes and classes tell."""
-    output_types = nest.map_structure(dtypes.as_dtype, output_types)
+    output_types = nest.map_structure(lambda t: t if isinstance(t, _HolderSpec) else dtypes.as_dtype(t), output_types)
     if output_shapes is None:
-        shapes = [TensorShape(None)] * len(nest.flatten(output_types))
+        shapes: list[Any] = [TensorShape(None)] * len(nest.flatten(output_types))
     else:
-        shapes = [as_shape(s) for s in _up_to(output_types, output_shapes)]
+        shapes = [s if isinstance(s, _HolderSpec) else as_shape(s) for s in _up_to(output_types, output_shapes)]
     if output_classes is None:
         classes = [Tensor] * len(shapes)
     else:
@@ -214,13 +235,13 @@ def _up_to(output_types: Any, output_shapes: Any) -> list[Any]:
     return nest.flatten_up_to(output_types, output_shapes)
 
 
-def _legacy_spec(dtype: DType, shape: TensorShape, component_class: Any) -> Any:
+def _legacy_spec(dtype: Any, shape: Any, component_class: Any) -> Any:
+    if isinstance(dtype, _HolderSpec):
+        return dtype
     if component_class is Tensor:
         return TensorSpec(shape, dtype)
     if component_class is SparseTensor:
         return SparseTensorSpec(shape, dtype)
-    if isinstance(component_class, DatasetSpec):
-        return component_class
     raise TypeError(f"Could not build a structure for output class {component_class!r} {at()}")
 
 
@@ -230,8 +251,7 @@ def with_batch(spec: Any, size: int | None) -> Any:
     def batched(one: Any) -> Any:
         if isinstance(one, DatasetSpec):
             return DatasetSpec(one.element_spec, TensorShape([size]))
-        shape = TensorShape([size]).concatenate(one.shape)
-        return TensorSpec(shape, one.dtype) if isinstance(one, TensorSpec) else SparseTensorSpec(shape, one.dtype)
+        return type(one)(TensorShape([size]).concatenate(_shape(one)), one.dtype)
 
     return nest.map_structure(batched, spec)
 
@@ -240,7 +260,13 @@ def of_rows(spec: Any) -> Any:
     """The specs of the rows of what has these specs."""
 
     def row(one: Any) -> Any:
-        shape = one.shape if one.shape.ndims is None else TensorShape(one.shape.as_list()[1:])
-        return TensorSpec(shape, one.dtype) if isinstance(one, TensorSpec) else SparseTensorSpec(shape, one.dtype)
+        shape = _shape(one)
+        return type(one)(shape if shape.ndims is None else TensorShape(shape.as_list()[1:]), one.dtype)
 
     return nest.map_structure(row, spec)
+
+
+def _shape(spec: Any) -> TensorShape:
+    if isinstance(spec, _HolderSpec):
+        raise TypeError(f"only tensors can be batched or cut into rows, got {spec!r} {at()}")
+    return spec.shape  # type: ignore[no-any-return]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.core.dtypes import variant
 from headrace.core.source import at, user_source
 from headrace.core.tensor_spec import TensorSpec
 from headrace.eager.tensor import EagerHandle, EagerTensor
@@ -205,8 +206,10 @@ class Function:
         if self._input_signature is not None:
             declared = nest.flatten(self._input_signature)
             specs = [Spec(s.dtype, s.shape, s.name or "arg") for s in declared]
-        flat = len(leaves) == len(bound.args) and not bound.kwargs
-        skeleton = len(leaves) if flat else repr(nest.map_structure(lambda _: 0, structure))
+        flat = len(leaves) == len(bound.args) and not bound.kwargs and variant not in tokens
+        skeleton = (
+            len(leaves) if flat else repr(nest.map_structure(lambda leaf: getattr(leaf, "element_spec", 0), structure))
+        )
         return _Arguments(structure, leaves, positions, specs, (skeleton, tuple(tokens)))
 
     # ---- input_signature

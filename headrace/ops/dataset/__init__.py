@@ -6,4 +6,5 @@ from headrace.ops.dataset import element as element
 from headrace.ops.dataset import files as files
 from headrace.ops.dataset import function as function
 from headrace.ops.dataset import iterator as iterator
+from headrace.ops.dataset import optional as optional
 from headrace.ops.dataset import source as source

@@ -91,6 +91,22 @@ for _name in ("IteratorGetNext", "IteratorGetNextSync"):
         return iterator.get_next(done)
 
 
+as_optional = op(
+    f"IteratorGetNextAsOptional(iterator: resource; {TYPES}) -> (optional: variant)",
+    asynchronous=True,
+    stateful=True,
+    host=True,
+)
+as_optional.not_differentiable()
+as_optional.shape(lambda iterator, output_types, output_shapes: ())
+
+
+@as_optional.begin
+def _(iterator, output_types, output_shapes, *, done):
+    check_resource(iterator, Iterator)
+    return iterator.get_next(done, as_optional=True)
+
+
 to_string = op(
     "IteratorToStringHandle(resource_handle: resource) -> (string_handle: string)",
     stateful=True,

@@ -30,6 +30,12 @@ def whole(element: Element) -> Element:
     return tuple(map(tensor_held, element))
 
 
+def own(element: Element) -> Element:
+    """An element as ops take it, in memory that nobody else has."""
+    values = whole(element)
+    return tuple(v.clone() if hasattr(v, "clone") else v.copy() if hasattr(v, "copy") else v for v in values)
+
+
 def stack(elements: Sequence[Element]) -> tuple[Value, ...]:
     """Elements of equal shapes as a batch, copied once; there must be at least one."""
     return tuple(_stack_values(values) for values in zip(*elements, strict=True))

@@ -12,6 +12,7 @@ import torch
 from headrace.core.record import frame, read_records
 from headrace.resources.calling.packed import pack, unpack
 from headrace.resources.calling.value import as_tensor
+from headrace.resources.data.optional import OptionalValue
 from headrace.resources.data.source import Listed
 from headrace.resources.data.sparse import SparseValue
 from headrace.resources.data.stage import State
@@ -38,6 +39,8 @@ def _plain(item: Any, values: list[bytes]) -> Any:
         return {"dataset": _plain(item.elements, values)}
     if isinstance(item, SparseValue):
         return {"sparse": _plain([item.indices, item.values, item.shape], values)}
+    if isinstance(item, OptionalValue):
+        return {"optional": _plain(item.element, values)}
     if isinstance(item, (np.ndarray, np.generic)) and not item.dtype.hasobject:
         item = as_tensor(item)
     if not isinstance(item, (torch.Tensor, np.ndarray)):
@@ -61,6 +64,8 @@ def decode(data: bytes) -> State:
         if tag == "dict":
             return {key: read(one) for key, one in content.items()}
         parts = read(content)
+        if tag == "optional":
+            return OptionalValue(None if parts is None else tuple(parts))
         return SparseValue(*parts) if tag == "sparse" else Listed([tuple(element) for element in parts])
 
     return read(json.loads(text))

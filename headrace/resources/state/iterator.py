@@ -15,7 +15,8 @@ from typing import Any, Final
 from headrace.core.dtypes import DType
 from headrace.core.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError
 from headrace.core.shape import TensorShape
-from headrace.resources.calling.batch import Element, whole
+from headrace.resources.calling.batch import own, whole
+from headrace.resources.data.optional import OptionalValue
 from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.saved import decode, encode
 from headrace.resources.data.stage import Run, Stage, Submit
@@ -31,8 +32,23 @@ NOT_INITIALIZED: Final = (
 class Take(Attempt):
     """Takes the next element."""
 
-    __slots__ = ()
+    __slots__ = ("as_optional",)
     called = "GetNext"
+
+    def __init__(self, done: Done, as_optional: bool) -> None:
+        super().__init__(done)
+        self.as_optional = as_optional
+
+    def result(self, outcome: Outcome) -> Any:
+        """What the attempt ends with."""
+        error = outcome.error
+        if isinstance(error, OpError):  # one step adds its own lines to what it raises
+            return type(error)(None, error.op, error.message)  # type: ignore[call-arg]
+        if error is not None:
+            return error
+        if self.as_optional:
+            return OptionalValue(outcome.element)
+        return OutOfRangeError(None, None, "End of sequence") if outcome.element is None else outcome.element
 
 
 class Iterator:
@@ -94,10 +110,10 @@ class Iterator:
 
     # ---- elements
 
-    def get_next(self, done: Done) -> Wait | None:
-        """Takes the next element; OutOfRangeError at the end."""
+    def get_next(self, done: Done, as_optional: bool = False) -> Wait | None:
+        """Takes the next element; at the end OutOfRangeError, or an optional without a value."""
         run = self._begun()
-        attempt = Take(done)
+        attempt = Take(done, as_optional)
         with self._changed:
             self._takers.append(attempt)
             if self._busy:
@@ -122,7 +138,8 @@ class Iterator:
             with self._changed:
                 ended: Ended = []
                 if self._takers:
-                    ended.append(self._takers.popleft().end(_result(outcome)))
+                    taker = self._takers.popleft()
+                    ended.append(taker.end(taker.result(outcome)))
                 elif self._run is run:
                     self._left.append(outcome)
                 more = bool(self._takers)
@@ -202,22 +219,8 @@ def _nothing() -> None:
 def _taken(run: Run, shares: bool) -> Outcome:
     outcome = Outcome.of(run.cursor.next)
     if outcome.element is not None:
-        outcome.element = _own(outcome.element) if shares else whole(outcome.element)
+        outcome.element = own(outcome.element) if shares else whole(outcome.element)
     return outcome
-
-
-def _own(element: Element) -> Element:
-    """The element in memory that nobody else has."""
-    values = whole(element)
-    return tuple(v.clone() if hasattr(v, "clone") else v.copy() if hasattr(v, "copy") else v for v in values)
-
-
-def _result(outcome: Outcome) -> Any:
-    if outcome.error is not None:
-        error = outcome.error
-        # One step adds its own lines to what it raises.
-        return type(error)(None, error.op, error.message) if isinstance(error, OpError) else error  # type: ignore[call-arg]
-    return OutOfRangeError(None, None, "End of sequence") if outcome.element is None else outcome.element
 
 
 def check_same(

@@ -121,16 +121,18 @@ def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     return RecordInput(os.environ["HEADRACE_TEST_PIPE"], name="r").get_yield_op(), "RecordInput 'r' has 0 of 1 records"
 
 
-@case("IteratorGetNext", "IteratorGetNextSync")
+@case("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional")
 def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     dataset = tf.data.TextLineDataset(os.environ["HEADRACE_TEST_PIPE"]).prefetch(1)
     iterator = dataset.make_initializable_iterator("i")
     sess.run(iterator.initializer)
-    (line,) = getattr(raw_ops, op)(iterator._iterator_resource, output_types=[tf.string], output_shapes=[[]])
-    return line, r"iterator 'i' \(made at .*\) computes the next element of PrefetchDataset"
+    line = getattr(raw_ops, op)(iterator._iterator_resource, output_types=[tf.string], output_shapes=[[]])
+    if op == "IteratorGetNextAsOptional":
+        line = [raw_ops.OptionalHasValue(line)]
+    return line[0], r"iterator 'i' \(made at .*\) computes the next element of PrefetchDataset"
 
 
-READ_THE_PIPE = {"RecordInput", "IteratorGetNext", "IteratorGetNextSync"}
+READ_THE_PIPE = {"RecordInput", "IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"}
 
 
 @pytest.fixture
