@@ -553,6 +553,28 @@ def check_values_of_the_device_pass_through_a_queue():
             assert sorted(session.run(taken) for _ in range(2)) == [15.0, 30.0]
 
 
+def check_elements_are_prefetched_to_the_device():
+    """The batches that steps get are whole, whatever the device does with the memory of those before."""
+    rows = np.random.RandomState(0).randn(40, 1 << 16).astype(np.float32)
+    with tf.Graph().as_default():
+        dataset = tf.data.Dataset.from_tensor_slices(rows).batch(4)
+        iterator = dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0", 2)).make_initializable_iterator()
+        batch = iterator.get_next()
+        assert batch.device == "/device:GPU:0"
+        sums = tf.reduce_sum(tf.cast(batch, tf.float64), 1)
+        devices = ["/gpu:0", "/cpu:0"]
+        dealt = tf.data.experimental.MultiDeviceIterator(dataset, devices)
+        both = [tf.reduce_sum(tf.cast(one, tf.float64), 1) for one in dealt.get_next()]
+        with tf.Session() as session:
+            for _ in range(3):
+                session.run(iterator.initializer)
+                taken = np.concatenate([session.run(sums) for _ in range(10)])
+                np.testing.assert_allclose(taken, rows.astype(np.float64).sum(1))
+                session.run(dealt.initializer)
+                taken = np.concatenate([np.concatenate(session.run(both)) for _ in range(5)])
+                np.testing.assert_allclose(taken, rows.astype(np.float64).sum(1))
+
+
 def main() -> int:
     failed = 0
     for name, check in list(globals().items()):

@@ -5,6 +5,9 @@ from headrace.library.data.checkpoint import make_saveable_from_iterator as make
 from headrace.library.data.dataset import AUTOTUNE as AUTOTUNE
 from headrace.library.data.dataset import from_variant as from_variant
 from headrace.library.data.dataset import to_variant as to_variant
+from headrace.library.data.device import MultiDeviceIterator as MultiDeviceIterator
+from headrace.library.data.device import copy_to_device as copy_to_device
+from headrace.library.data.device import prefetch_to_device as prefetch_to_device
 from headrace.library.data.grouping import Reducer as Reducer
 from headrace.library.data.grouping import bucket_by_sequence_length as bucket_by_sequence_length
 from headrace.library.data.grouping import dense_to_sparse_batch as dense_to_sparse_batch

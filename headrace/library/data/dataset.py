@@ -24,6 +24,7 @@ from headrace.library.data.iterator import (
     eager_iterator,
     make_initializable_iterator,
     make_one_shot_iterator,
+    on_device,
 )
 from headrace.library.data.options import Options
 from headrace.library.data.pad import padding_values_of, shapes_to_pad_to
@@ -49,8 +50,10 @@ class Dataset:
     def _set(self, variant: Tensor, inputs: Any) -> None:
         self._variant_tensor = variant
         self._given_options = Options()
+        self._device = ""  # where its elements are; "": on the host
         for one in inputs:
             self._given_options = self._given_options.merge(one.options())
+            self._device = self._device or one._device
 
     def _as_variant_tensor(self) -> Tensor:
         """The dataset as a tensor, for classes of your own."""
@@ -386,7 +389,14 @@ def made(op_type: str, spec: Any, inputs: Any, *arguments: Any, types: bool = Tr
     """The dataset of a node.  ``types``: whether the node has the attribute ``output_types``."""
     if types:
         attrs["output_types"] = flat_types(spec)
-    return _Made(getattr(raw_ops, op_type)(*arguments, output_shapes=flat_shapes(spec), **attrs), spec, inputs)
+    device = next((one._device for one in inputs if one._device), "")
+    if device and op_type != "PrefetchDataset":
+        raise ValueError(
+            f"copy_to_device and prefetch_to_device must be the last transformation: only prefetch may follow them, got "
+            f"{op_type} {at()}"
+        )
+    with on_device(device):
+        return _Made(getattr(raw_ops, op_type)(*arguments, output_shapes=flat_shapes(spec), **attrs), spec, inputs)
 
 
 def to_variant(dataset: Dataset) -> Tensor:

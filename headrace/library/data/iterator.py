@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 from headrace.core import dtypes
@@ -41,6 +42,8 @@ class Iterator:
     ) -> None:  # fmt: skip
         self._begin(iterator_resource, initializer, from_legacy(output_types, output_shapes, output_classes))
 
+    _device = ""  # where a dataset has its elements; "": on the host
+
     def _begin(self, iterator_resource: Tensor, initializer: Operation | None, spec: Any) -> None:
         self._iterator_resource = iterator_resource
         self._initializer = initializer
@@ -51,9 +54,10 @@ class Iterator:
         graph.add_to_collection(GLOBAL_ITERATORS, iterator_resource)
 
     @classmethod
-    def _of(cls, iterator_resource: Tensor, initializer: Operation | None, spec: Any) -> Iterator:
+    def _of(cls, iterator_resource: Tensor, initializer: Operation | None, spec: Any, device: str = "") -> Iterator:
         iterator = cls.__new__(cls)
         iterator._begin(iterator_resource, initializer, spec)
+        iterator._device = device
         return iterator
 
     @staticmethod
@@ -114,12 +118,14 @@ class Iterator:
                 "eventual resource exhaustion. Call it once, before the loop, and run its result in each step.",
                 stacklevel=2,
             )
-        tensors = raw_ops.IteratorGetNext(
-            self._iterator_resource,
-            output_types=flat_types(self._spec),
-            output_shapes=flat_shapes(self._spec),
-            name=name,
-        )
+        take = raw_ops._IteratorGetNextOnDevice if self._device else raw_ops.IteratorGetNext
+        with on_device(self._device):
+            tensors = take(
+                self._iterator_resource,
+                output_types=flat_types(self._spec),
+                output_shapes=flat_shapes(self._spec),
+                name=name or "IteratorGetNext",
+            )
         return from_flat(self._spec, tensors)
 
     def string_handle(self, name: str | None = None) -> Tensor:
@@ -147,10 +153,16 @@ class Iterator:
         return classes_of(self._spec)
 
 
-def _resource(spec: Any, shared_name: str | None) -> Tensor:
-    resource: Tensor = raw_ops.IteratorV2(
-        shared_name=shared_name or "", container="", output_types=flat_types(spec), output_shapes=flat_shapes(spec)
-    )
+def on_device(name: str) -> Any:
+    """A scope for nodes that are on this device whatever is around them; "": a scope that says nothing."""
+    return context.get_default_graph().device(name) if name else nullcontext()
+
+
+def _resource(spec: Any, shared_name: str | None, device: str = "") -> Tensor:
+    with on_device(device):
+        resource: Tensor = raw_ops.IteratorV2(
+            shared_name=shared_name or "", container="", output_types=flat_types(spec), output_shapes=flat_shapes(spec)
+        )
     return resource
 
 
@@ -177,7 +189,7 @@ def eager_iterator(dataset: Any) -> Iterator:
     """An iterator that has begun, where ops run eagerly."""
     _check_eager()
     spec = dataset.element_spec
-    iterator = Iterator._of(_resource(spec, None), None, spec)
+    iterator = Iterator._of(_resource(spec, None, dataset._device), None, spec, dataset._device)
     iterator.make_initializer(dataset)
     return iterator
 
@@ -190,10 +202,10 @@ def make_initializable_iterator(dataset: Any, shared_name: str | None = None) ->
             f"dataset` instead. {at()}"
         )
     spec = dataset.element_spec
-    resource = _resource(spec, shared_name)
+    resource = _resource(spec, shared_name, dataset._device)
     with context.get_default_graph().colocate_with(resource.op):
         initializer = raw_ops.MakeIterator(dataset._variant_tensor, resource)
-    return Iterator._of(resource, initializer, spec)
+    return Iterator._of(resource, initializer, spec, dataset._device)
 
 
 def make_one_shot_iterator(dataset: Any) -> Iterator:
@@ -212,10 +224,11 @@ def make_one_shot_iterator(dataset: Any) -> Iterator:
             "that capture stateful objects, such as a `Variable` or `LookupTable`. In these cases, use "
             f"`Dataset.make_initializable_iterator()`. (Original error: {e}) {at()}"
         ) from None
-    resource = raw_ops.OneShotIterator(
-        dataset_factory=Detached(factory), output_types=flat_types(spec), output_shapes=flat_shapes(spec)
-    )
-    return Iterator._of(resource, None, spec)
+    with on_device(dataset._device):
+        resource = raw_ops.OneShotIterator(
+            dataset_factory=Detached(factory), output_types=flat_types(spec), output_shapes=flat_shapes(spec)
+        )
+    return Iterator._of(resource, None, spec, dataset._device)
 
 
 class _Uncapturable(Exception):
@@ -235,9 +248,10 @@ def _by_value(dataset: Tensor) -> FuncGraph:
             if traits.stateful or any(t.dtype._is_ref_dtype for t in op._outputs):
                 raise _Uncapturable(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")
             inputs = [copies[t.op]._outputs[t.value_index] for t in op.inputs]
-            copies[op] = body.create_op(
-                op.op_def, inputs, [t.dtype for t in op._outputs], name=op.name, attrs=dict(op.attrs)
-            )
+            with body.device(op.device or None):
+                copies[op] = body.create_op(
+                    op.op_def, inputs, [t.dtype for t in op._outputs], name=op.name, attrs=dict(op.attrs)
+                )
             copies[op].source = op.source
         body.outputs = [copies[dataset.op]._outputs[dataset.value_index]]
     return body

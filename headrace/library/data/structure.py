@@ -164,6 +164,8 @@ def _flat(leaf: Any) -> Tensor:
     if isinstance(leaf, SparseTensor):
         element: Tensor = raw_ops._SparseToElement(leaf.indices, leaf.values, leaf.dense_shape)
         return element
+    if getattr(leaf, "_device", ""):
+        raise TypeError(f"a dataset on a device cannot be a component of an element, got {leaf!r} {at()}")
     return leaf if isinstance(leaf, Tensor) else leaf._variant_tensor  # type: ignore[no-any-return]
 
 

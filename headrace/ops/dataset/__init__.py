@@ -2,6 +2,7 @@
 
 from headrace.ops.dataset import chain as chain
 from headrace.ops.dataset import choose as choose
+from headrace.ops.dataset import device as device
 from headrace.ops.dataset import element as element
 from headrace.ops.dataset import files as files
 from headrace.ops.dataset import function as function

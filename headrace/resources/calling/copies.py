@@ -30,6 +30,30 @@ def to_device(value: torch.Tensor, device: Any) -> torch.Tensor:
     return copy
 
 
+def to_device_ahead(value: torch.Tensor, device: Any) -> torch.Tensor:
+    """The tensor on the device, once it is there: the calling thread waits for the copy, and no kernel does."""
+    if device.type != "cuda" or value.device.type != "cpu":
+        return value.to(device)
+    stream, copied = _stream("in", device), torch.cuda.Event()
+    with torch.cuda.stream(stream):
+        copy = value.pin_memory().to(device, non_blocking=True)
+        copied.record(stream)
+    copied.synchronize()
+    return copy
+
+
+def belongs_here(values: Sequence[Any], device: Any) -> list[Any]:
+    """What `to_device_ahead` has copied, for the kernels that this thread queues: its memory is theirs from now on."""
+    if device.type == "cpu":
+        return to_host(values)
+    moved = [value.to(device) if isinstance(value, torch.Tensor) else value for value in values]
+    if device.type == "cuda":
+        for value in moved:
+            if isinstance(value, torch.Tensor):
+                value.record_stream(torch.cuda.current_stream(device))
+    return moved
+
+
 def to_host(values: Sequence[Any]) -> list[Any]:
     """The values in the host's memory, once they are there.  Large ones are waited for together."""
     elsewhere = [i for i, v in enumerate(values) if isinstance(v, torch.Tensor) and not v.is_cpu]

@@ -30,7 +30,7 @@ class Prefetch(OneInput):
 
     def __init__(self, input: Stage, size: int) -> None:
         super().__init__(input)
-        self.size = size
+        self.size, self.device = size, input.device
 
     def begin(self, run: Run) -> Cursor:
         return _PrefetchCursor(self, run)

@@ -45,7 +45,7 @@ def _plain(item: Any, values: list[bytes]) -> Any:
         item = as_tensor(item)
     if not isinstance(item, (torch.Tensor, np.ndarray)):
         raise TypeError(f"a {type(item).__name__} cannot be saved")
-    values.append(pack(item))
+    values.append(pack(item.cpu() if isinstance(item, torch.Tensor) else item))
     return {"value": len(values) - 1}
 
 

@@ -41,6 +41,7 @@ class Stage(ABC):
     shapes: tuple[Any, ...] = ()
     title: str = "a dataset"  # in messages
     one_by_one = False  # asks for functions to be called for single elements only
+    device: Any = None  # torch's, in whose memory its elements are; None: the host's
 
     @abstractmethod
     def begin(self, run: Run) -> Cursor:

@@ -16,12 +16,13 @@ from headrace.core.dtypes import DType
 from headrace.core.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError
 from headrace.core.shape import TensorShape
 from headrace.resources.calling.batch import own, whole
+from headrace.resources.calling.copies import to_host
 from headrace.resources.data.optional import OptionalValue
 from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.saved import decode, encode
 from headrace.resources.data.stage import Run, Stage, Submit
 from headrace.resources.stepping.attempt import Attempt, Ended, Waiting, finish
-from headrace.resources.stepping.waiting import Done, Wait
+from headrace.resources.stepping.waiting import Done, Later, Wait
 
 NOT_INITIALIZED: Final = (
     "GetNext() failed because the iterator has not been initialized. Ensure that you have run the initializer operation for "
@@ -32,23 +33,26 @@ NOT_INITIALIZED: Final = (
 class Take(Attempt):
     """Takes the next element."""
 
-    __slots__ = ("as_optional",)
+    __slots__ = ("as_optional", "on_device")
     called = "GetNext"
 
-    def __init__(self, done: Done, as_optional: bool) -> None:
+    def __init__(self, done: Done, as_optional: bool, on_device: bool) -> None:
         super().__init__(done)
-        self.as_optional = as_optional
+        self.as_optional, self.on_device = as_optional, on_device
 
-    def result(self, outcome: Outcome) -> Any:
-        """What the attempt ends with."""
+    def result(self, outcome: Outcome, device: Any) -> Any:
+        """What the attempt ends with.  ``device``: where the dataset has its elements."""
         error = outcome.error
         if isinstance(error, OpError):  # one step adds its own lines to what it raises
             return type(error)(None, error.op, error.message)  # type: ignore[call-arg]
         if error is not None:
             return error
-        if self.as_optional:
-            return OptionalValue(outcome.element)
-        return OutOfRangeError(None, None, "End of sequence") if outcome.element is None else outcome.element
+        element = outcome.element
+        if element is None and not self.as_optional:
+            return OutOfRangeError(None, None, "End of sequence")
+        if element is None or device is None or self.on_device:
+            return OptionalValue(element) if self.as_optional else element
+        return Later(lambda: OptionalValue(tuple(to_host(element))) if self.as_optional else to_host(element))
 
 
 class Iterator:
@@ -70,6 +74,7 @@ class Iterator:
         self._run: Run | None = None
         self._stage: Stage | None = None
         self._blocks = self._shares = False
+        self._device: Any = None
         self._restored: bytes | None = None  # a position from a checkpoint, for the next dataset
         self._close: Callable[[], Any] = _nothing
         self.handle = b""  # the string that stands for it, once somebody has asked for one
@@ -93,7 +98,7 @@ class Iterator:
         with self._changed:
             self._close = weakref.finalize(self, run.close)
             self._stage, self._run = stage, run
-            self._blocks, self._shares = stage.blocks, stage.shares
+            self._blocks, self._shares, self._device = stage.blocks, stage.shares, stage.device
             self._left = deque(left)
 
     def _begun(self) -> Run:
@@ -110,10 +115,13 @@ class Iterator:
 
     # ---- elements
 
-    def get_next(self, done: Done, as_optional: bool = False) -> Wait | None:
-        """Takes the next element; at the end OutOfRangeError, or an optional without a value."""
+    def get_next(self, done: Done, as_optional: bool = False, on_device: bool = False) -> Wait | None:
+        """Takes the next element; at the end OutOfRangeError, or an optional without a value.
+
+        ``on_device``: from where the dataset has it; otherwise in the host's memory.
+        """
         run = self._begun()
-        attempt = Take(done, as_optional)
+        attempt = Take(done, as_optional, on_device)
         with self._changed:
             self._takers.append(attempt)
             if self._busy:
@@ -130,7 +138,7 @@ class Iterator:
         """Gives elements to those who wait; ``most``: to so many here, and to the others on another thread."""
         while True:
             with self._changed:
-                run, shares = self._run, self._shares
+                run, shares, device = self._run, self._shares, self._device
                 outcome = self._left.popleft() if self._left else None
             assert run is not None
             if outcome is None:
@@ -139,7 +147,7 @@ class Iterator:
                 ended: Ended = []
                 if self._takers:
                     taker = self._takers.popleft()
-                    ended.append(taker.end(taker.result(outcome)))
+                    ended.append(taker.end(taker.result(outcome, device)))
                 elif self._run is run:
                     self._left.append(outcome)
                 more = bool(self._takers)

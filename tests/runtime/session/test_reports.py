@@ -121,7 +121,7 @@ def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     return RecordInput(os.environ["HEADRACE_TEST_PIPE"], name="r").get_yield_op(), "RecordInput 'r' has 0 of 1 records"
 
 
-@case("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional")
+@case("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional", "_IteratorGetNextOnDevice")
 def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     dataset = tf.data.TextLineDataset(os.environ["HEADRACE_TEST_PIPE"]).prefetch(1)
     iterator = dataset.make_initializable_iterator("i")
@@ -132,7 +132,8 @@ def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     return line[0], r"iterator 'i' \(made at .*\) computes the next element of PrefetchDataset"
 
 
-READ_THE_PIPE = {"RecordInput", "IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"}
+ITERATORS = {"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional", "_IteratorGetNextOnDevice"}
+READ_THE_PIPE = {"RecordInput", *ITERATORS}
 
 
 @pytest.fixture
