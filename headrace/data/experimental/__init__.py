@@ -22,6 +22,7 @@ from headrace.library.data.options import MapVectorizationOptions as MapVectoriz
 from headrace.library.data.options import OptimizationOptions as OptimizationOptions
 from headrace.library.data.options import StatsOptions as StatsOptions
 from headrace.library.data.options import ThreadingOptions as ThreadingOptions
+from headrace.library.data.readers import SqlDataset as SqlDataset
 from headrace.library.data.structure import DatasetStructure as DatasetStructure
 from headrace.library.data.structure import OptionalStructure as OptionalStructure
 from headrace.library.data.structure import SparseTensorStructure as SparseTensorStructure

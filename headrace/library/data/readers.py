@@ -11,7 +11,9 @@ from headrace.core.tensor_spec import TensorSpec
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
+from headrace.library.data import nest
 from headrace.library.data.dataset import AUTOTUNE, Dataset
+from headrace.library.data.structure import flat_shapes, flat_types
 
 _BUFFER = 256 * 1024
 
@@ -101,3 +103,27 @@ class FixedLengthRecordDataset(_Files):
             return made
 
         super().__init__(filenames, num_parallel_reads, read)
+
+
+class SqlDataset(Dataset):
+    """The rows that a query to a database gives, a scalar for each column; ``driver_name`` is "sqlite".
+
+    ``data_source_name`` is the database's file, which is only read.  What has another type in the database is converted as
+    SQLite does, and NULL is 0 or "".  A position is the number of rows taken: the query must give the same rows again.
+    """
+
+    def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any) -> None:
+        arguments = {"driver_name": driver_name, "data_source_name": data_source_name, "query": query}
+        self._arguments = [convert_to_tensor(a, dtypes.string, name=name) for name, a in arguments.items()]
+        self._spec = nest.map_structure(lambda dtype: TensorSpec([], dtype), output_types)
+        super().__init__()
+
+    def _as_variant_tensor(self) -> Tensor:
+        made: Tensor = raw_ops.SqlDataset(
+            *self._arguments, output_types=flat_types(self._spec), output_shapes=flat_shapes(self._spec)
+        )
+        return made
+
+    @property
+    def element_spec(self) -> Any:
+        return self._spec

@@ -10,9 +10,10 @@ from headrace.core.dtypes import ANY
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.file import matching
 from headrace.core.registry import op
-from headrace.ops.dataset.declare import TYPES, dataset
+from headrace.ops.dataset.declare import TYPES, dataset, described
 from headrace.ops.shared.string_array import array_of
 from headrace.resources.calling.value import to_numpy
+from headrace.resources.data import sql
 from headrace.resources.data.source import Iterated, Listed, Random, Range, Slices
 
 _COMPONENTS = "components: list(Toutput_types); output_shapes: list(shape) >= 1"
@@ -52,6 +53,31 @@ def _(seed, seed2):
 def _(args, func):
     values = [to_numpy(value) for value in args]
     return Iterated(lambda: func(*values), getattr(func, "go_to", None))
+
+
+sql_dataset = op(
+    f"SqlDataset(driver_name: string, data_source_name: string, query: string; {TYPES}) -> (handle: variant)", host=True
+)
+sql_dataset.not_differentiable()
+sql_dataset.shape(lambda *arguments: ())
+
+
+@sql_dataset.kernel
+def _(driver_name, data_source_name, query, output_types, output_shapes, *, node):
+    driver, types = driver_name.item().decode(), node.attrs["output_types"]
+    if driver != "sqlite":
+        raise InvalidArgumentError(
+            None, None,
+            f"The database type, {driver}, is not supported by SqlDataset. The set of supported databases is: {{'sqlite'}}.",
+        )  # fmt: skip
+    if not set(types) <= set(sql.TYPES):
+        raise InvalidArgumentError(
+            None, None,
+            f"Each element of `output_types` must be one of {', '.join(t.name for t in sql.TYPES)}, got "
+            f"{', '.join(t.name for t in types)}",
+        )  # fmt: skip
+    path, text = os.fsdecode(data_source_name.item()), query.item().decode()
+    return described(Iterated(lambda: sql.rows(path, text, types)), node)
 
 
 matched = op("_MatchedFiles(pattern: string[1-]) -> (filenames: string)", host=True)
