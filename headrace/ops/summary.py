@@ -15,8 +15,8 @@ import torch
 from headrace.core import dtypes, event, tensor_proto
 from headrace.core.dtypes import ANY, REAL, float16, float32, float64, uint8
 from headrace.core.errors import InvalidArgumentError
+from headrace.core.histogram import buckets, statistics
 from headrace.core.registry import op
-from headrace.ops.shared.histogram import buckets, statistics
 from headrace.ops.shared.png import png_bytes
 from headrace.ops.shared.string_array import listed, scalar_of
 from headrace.ops.shared.wav import wav_bytes

@@ -23,6 +23,10 @@ from headrace.library.data.options import OptimizationOptions as OptimizationOpt
 from headrace.library.data.options import StatsOptions as StatsOptions
 from headrace.library.data.options import ThreadingOptions as ThreadingOptions
 from headrace.library.data.readers import SqlDataset as SqlDataset
+from headrace.library.data.stats import StatsAggregator as StatsAggregator
+from headrace.library.data.stats import bytes_produced_stats as bytes_produced_stats
+from headrace.library.data.stats import latency_stats as latency_stats
+from headrace.library.data.stats import set_stats_aggregator as set_stats_aggregator
 from headrace.library.data.structure import DatasetStructure as DatasetStructure
 from headrace.library.data.structure import OptionalStructure as OptionalStructure
 from headrace.library.data.structure import SparseTensorStructure as SparseTensorStructure

@@ -349,6 +349,10 @@ class Dataset:
         dataset._given_options = self.options().merge(options)
         return dataset
 
+    def _applied(self) -> Dataset:
+        """The dataset as iterators read it: with what its options add."""
+        return with_statistics(self, self.options().experimental_stats)
+
     def __iter__(self) -> Iterator:
         """An iterator that has begun, for ``for element in dataset``, where ops run eagerly."""
         return eager_iterator(self)
@@ -390,13 +394,22 @@ def made(op_type: str, spec: Any, inputs: Any, *arguments: Any, types: bool = Tr
     if types:
         attrs["output_types"] = flat_types(spec)
     device = next((one._device for one in inputs if one._device), "")
-    if device and op_type != "PrefetchDataset":
+    if device and op_type not in ("PrefetchDataset", "SetStatsAggregatorDataset"):
         raise ValueError(
             f"copy_to_device and prefetch_to_device must be the last transformation: only prefetch may follow them, got "
             f"{op_type} {at()}"
         )
     with on_device(device):
         return _Made(getattr(raw_ops, op_type)(*arguments, output_shapes=flat_shapes(spec), **attrs), spec, inputs)
+
+
+def with_statistics(dataset: Dataset, stats: Any) -> Dataset:
+    """The dataset with the aggregator of `StatsOptions`, if they have one."""
+    if stats is None or stats.aggregator is None:
+        return dataset
+    tag, counters = stats.prefix or "", stats.counter_prefix or ""
+    resource = stats.aggregator._resource
+    return dataset._then("SetStatsAggregatorDataset", resource, tag, counters, _all_edges=bool(stats.latency_all_edges))
 
 
 def to_variant(dataset: Dataset) -> Tensor:

@@ -92,7 +92,8 @@ class Iterator:
         with name_scope(name, "make_initializer") as scope:
             _check_like(self._spec, dataset)
             with context.get_default_graph().colocate_with(self._iterator_resource.op):
-                made: Operation = raw_ops.MakeIterator(dataset._variant_tensor, self._iterator_resource, name=scope)
+                variant = dataset._applied()._variant_tensor
+                made: Operation = raw_ops.MakeIterator(variant, self._iterator_resource, name=scope)
         return made
 
     def __iter__(self) -> Iterator:
@@ -188,9 +189,10 @@ def _check_eager() -> None:
 def eager_iterator(dataset: Any) -> Iterator:
     """An iterator that has begun, where ops run eagerly."""
     _check_eager()
+    dataset = dataset._applied()
     spec = dataset.element_spec
     iterator = Iterator._of(_resource(spec, None, dataset._device), None, spec, dataset._device)
-    iterator.make_initializer(dataset)
+    raw_ops.MakeIterator(dataset._variant_tensor, iterator._iterator_resource)
     return iterator
 
 
@@ -201,6 +203,7 @@ def make_initializable_iterator(dataset: Any, shared_name: str | None = None) ->
             "dataset.make_initializable_iterator is not supported when eager execution is enabled. Use `for element in "
             f"dataset` instead. {at()}"
         )
+    dataset = dataset._applied()
     spec = dataset.element_spec
     resource = _resource(spec, shared_name, dataset._device)
     with context.get_default_graph().colocate_with(resource.op):
@@ -215,6 +218,7 @@ def make_one_shot_iterator(dataset: Any) -> Iterator:
     """
     if context.executing_eagerly():
         return eager_iterator(dataset)
+    dataset = dataset._applied()
     spec = dataset.element_spec
     try:
         factory = _by_value(dataset._variant_tensor)

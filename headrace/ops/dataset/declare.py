@@ -38,7 +38,7 @@ def described(stage, node, types=None, shapes=None):
     stage.types = types or node.attrs.get("output_types") or node.attrs["Toutput_types"]
     stage.shapes = shapes or node.attrs["output_shapes"]
     name = node.name if node.origin is None else node.origin.name
-    stage.title = f"{node.type} '{name}' (made at {node.source})"
+    stage.name, stage.title = name, f"{node.type} '{name}' (made at {node.source})"
     return stage
 
 

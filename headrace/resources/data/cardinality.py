@@ -8,11 +8,13 @@ from typing import Any, Final
 from headrace.resources.data.ahead import ParallelMap, Prefetch
 from headrace.resources.data.cache import FileCache, MemoryCache
 from headrace.resources.data.chain import Concatenate, Repeat, Shard, Skip, Take, Window, Zip
+from headrace.resources.data.device import CopyToDevice
 from headrace.resources.data.function import Map, Scan
 from headrace.resources.data.group import Batch, PaddedBatch, SparseBatch
 from headrace.resources.data.shuffle import Shuffle
 from headrace.resources.data.source import Listed, Random, Range, Slices
 from headrace.resources.data.stage import Stage
+from headrace.resources.data.stats import Measured, Observed
 
 INFINITE: Final = -1
 UNKNOWN: Final = -2
@@ -85,6 +87,6 @@ _RULES: dict[type[Stage], Callable[[Any], int]] = {
     Take: _taken, Skip: _skipped, Repeat: _repeated, Shuffle: _repeated, Zip: _zipped, Concatenate: _joined,
     Shard: lambda stage: _scaled(cardinality(stage.input), lambda n: len(range(stage.index, n, stage.count))),
     Batch: _batches, PaddedBatch: _batches, SparseBatch: _batches, Window: _windows,
-    Prefetch: _of_input, MemoryCache: _of_input, FileCache: _of_input, Scan: _of_input,
+    **dict.fromkeys((Measured, Observed, CopyToDevice, Prefetch, MemoryCache, FileCache, Scan), _of_input),
     Map: _mapped, ParallelMap: _mapped,
 }  # fmt: skip

@@ -57,21 +57,22 @@ def _opened(path: str) -> sqlite3.Connection:
 
 def _converter(dtype: DType, database: sqlite3.Connection) -> Callable[[Any], Any]:
     """What makes a value of this type of one that SQLite has: what is of another type goes through SQLite's own CAST."""
-    kind: type
+    native: type
+    none: Any
     if dtype == dtypes.string:
-        kind, name, none = bytes, "TEXT", b""
+        native, name, none = bytes, "TEXT", b""
     elif dtype == dtypes.float64:
-        kind, name, none = float, "REAL", 0.0
+        native, name, none = float, "REAL", 0.0
     else:
-        kind, name, none = int, "INTEGER", 0
+        native, name, none = int, "INTEGER", 0
     array_type = dtype.as_numpy_dtype
 
     def convert(value: Any) -> Any:
         if value is None:
             value = none
-        elif type(value) is not kind:
+        elif type(value) is not native:
             ((value,),) = database.execute(f"SELECT CAST(? AS {name})", (value,))
-        if kind is bytes:
+        if native is bytes:
             return np.array(value, object)
         return np.array(value).astype(array_type)[()]  # the lower bits of a larger number
 

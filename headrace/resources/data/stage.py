@@ -9,9 +9,11 @@ What the cursors of one iterator share over epochs (the seeds of a shuffle, the 
 
 from __future__ import annotations
 
+import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, Protocol, TypeVar
 
 from headrace.core.errors import CancelledError, OpError
@@ -30,6 +32,12 @@ class Saved(Protocol):
     def restore(self, state: State) -> None: ...
 
 
+class Statistics(Protocol):
+    """What cursors may tell how they do."""
+
+    def add(self, tag: bytes, value: float) -> None: ...
+
+
 T = TypeVar("T", bound=Saved)
 
 
@@ -39,6 +47,7 @@ class Stage(ABC):
     inputs: tuple[Stage, ...] = ()
     types: tuple[Any, ...] = ()  # DTypes of the components, where they are known
     shapes: tuple[Any, ...] = ()
+    name: str = ""  # of its node
     title: str = "a dataset"  # in messages
     one_by_one = False  # asks for functions to be called for single elements only
     device: Any = None  # torch's, in whose memory its elements are; None: the host's
@@ -101,13 +110,16 @@ class Cursor(ABC):
 class Run:
     """One use of a chain by one iterator.  Cursors of its stages may be on several threads."""
 
-    def __init__(self, stage: Stage, submit: Submit, cores: int = 1, by_rows: bool = True) -> None:
+    def __init__(
+        self, stage: Stage, submit: Submit, cores: int = 1, statistics: Statistics | None = None, by_rows: bool = True
+    ) -> None:
         """``submit`` runs a call on another thread, some time.  ``cores``: how many calls are worth running together.
 
         ``by_rows``: functions may be called for many elements at once.
         """
         self.submit, self.cores = submit, cores
-        self.closed = False
+        self.statistics = statistics
+        self._ended = threading.Event()
         self._stages = list(dict.fromkeys(stage.within()))
         self.by_rows = by_rows and not any(stage.one_by_one for stage in self._stages)
         self._shared: dict[Stage, Saved] = {}
@@ -115,9 +127,19 @@ class Run:
         self._at_close: weakref.WeakKeyDictionary[Any, Callable[[Any], None]] = weakref.WeakKeyDictionary()
         self.cursor = stage.begin(self)
 
+    def under(self, statistics: Statistics) -> Run:
+        """This run for cursors that tell the statistics what they do."""
+        run = copy(self)
+        run.statistics = statistics
+        return run
+
+    @property
+    def closed(self) -> bool:
+        return self._ended.is_set()
+
     def inner(self, stage: Stage) -> Run:
         """The run of a dataset that a function has made; it ends with this one."""
-        run = Run(stage, self.submit, self.cores, self.by_rows)
+        run = Run(stage, self.submit, self.cores, self.statistics, self.by_rows)
         self.at_close(run, Run.close)
         return run
 
@@ -140,7 +162,7 @@ class Run:
 
     def close(self) -> None:
         """Nothing goes on in the background, and who waits is told so."""
-        self.closed = True
+        self._ended.set()
         for owner, call in list(self._at_close.items()):
             call(owner)
 
