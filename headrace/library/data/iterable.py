@@ -1,4 +1,4 @@
-"""Any Python iterable as a dataset: lists, loaders and datasets of torch, readers of other libraries."""
+"""Any Python iterable as a dataset: lists, loaders and datasets of torch, tables and readers of other libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.core.errors import DataLossError
 from headrace.core.shape import TensorShape
 from headrace.core.source import at
 from headrace.core.tensor_spec import TensorSpec
@@ -17,16 +16,20 @@ from headrace.graph.constant import make_array
 from headrace.library.data import nest, structure
 from headrace.library.data.dataset import Dataset, made
 from headrace.library.data.generate import starter
+from headrace.library.data.rows import Seekable, check_start, source_of_rows
 
 
 def from_iterable(iterable: Any, output_types: Any = None, output_shapes: Any = None) -> Dataset:
     """The elements of a Python iterable: a list, torch's ``Dataset`` or ``DataLoader``, or anything a ``for`` loop takes.
 
+    Tables of pyarrow, Parquet files (a path that ends in ".parquet", or pyarrow's ``ParquetFile``) and datasets of Ray, or of
+    others with ``iter_batches`` or ``iter_rows``, give their rows.
+
     Each epoch begins it again.  Types that are not given are those of the first element; so are shapes, but for the first
-    dimension of what has a ``batch_size``.  What has a length and takes an index is read by the index, and a position in it is
-    restored by the index; in others by taking as many elements, which must then come in the same order again.
+    dimension of what has a ``batch_size``.  What has a length and takes an index, tables and files are restored by a position
+    in them; others by taking as many elements, which must then come in the same order again.
     """
-    source = _Indexed(iterable) if _has_index(iterable) else partial(_elements, iterable)
+    source = source_of_rows(iterable) or (Indexed(iterable) if _has_index(iterable) else partial(_elements, iterable))
     if isinstance(iterable, Iterator):
         raise TypeError(
             f"from_iterable needs what can be gone through again, got the iterator {iterable!r}: give what it is made of, or "
@@ -53,21 +56,22 @@ class _Start:
 
     def __init__(self, source: Any, spec: Any, called: str) -> None:
         self._begin = starter(source, spec, f"the {called}")
-        if isinstance(source, _Indexed):
+        if isinstance(source, Seekable):
             self.go_to = self._begin
 
     def __call__(self) -> Iterator[tuple[Any, ...]]:
         return self._begin()
 
 
-class _Indexed:
+class Indexed(Seekable):
+    """What has a length and takes an index."""
+
     def __init__(self, items: Any) -> None:
         self._items = items
 
     def __call__(self, start: int = 0) -> Iterator[Any]:
         count = len(self._items)
-        if start > count:
-            raise DataLossError(None, None, f"the dataset had given {start} elements, it has only {count} now")
+        check_start(start, count)
         return (_plain(self._items[i]) for i in range(start, count))
 
 
