@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from headrace.core.proto import protos
@@ -30,7 +31,7 @@ def add_collection(meta_graph: Any, key: Any, elements: list[Any], export_scope:
         return
     definition = protos().CollectionDef()
     try:
-        _fill(definition, key, elements, export_scope)
+        _fill(definition, key, elements, export_scope, meta_graph.graph_def)
     except TypeError as error:
         log.warning("Collection %s is not exported: %s", key, error)
         return
@@ -38,17 +39,19 @@ def add_collection(meta_graph: Any, key: Any, elements: list[Any], export_scope:
         meta_graph.collection_def[key].CopyFrom(definition)
 
 
-def _fill(definition: Any, key: str, elements: list[Any], scope: str | None) -> None:
+def _fill(definition: Any, key: str, elements: list[Any], scope: str | None, graph_def: Any) -> None:
     prefix = f"{scope}/" if scope else ""
     elements = [e for e in elements if not isinstance(e, str) or e.startswith(prefix)]
     if not elements:
         return
     first = elements[0]
     if key in (*VARIABLES, GraphKeys.QUEUE_RUNNERS, GraphKeys.SAVERS) and hasattr(first, "to_proto"):
+        nodes = {node.name: node for node in graph_def.node}
         for element in elements:
             message = element.to_proto(scope)
             if message is not None:
-                encoded = _variable_message(message) if isinstance(message, VariableDef) else message
+                is_variable = isinstance(message, VariableDef)
+                encoded = _variable_message(_as_written(message, nodes)) if is_variable else message
                 definition.bytes_list.value.append(encoded.SerializeToString())
     elif isinstance(first, (Tensor, Operation, Variable)):
         if names := [element.name for element in elements if element.name.startswith(prefix)]:
@@ -64,6 +67,15 @@ def _fill(definition: Any, key: str, elements: list[Any], scope: str | None) -> 
             definition.any_list.value.add(type_url=element.type_url, value=element.value)
     else:
         raise TypeError(f"a {type(first).__name__} has no message")
+
+
+def _as_written(definition: VariableDef, nodes: dict[str, Any]) -> VariableDef:
+    """What describes the variable as the GraphDef has it: one whose handle goes into a body is written as a resource."""
+    handle, initializer = nodes.get(definition.variable_name.split(":")[0]), nodes.get(definition.initializer_name)
+    if definition.is_resource or handle is None or handle.op != "VarHandleOp" or initializer is None:
+        return definition
+    assign = next(name[1:] for name in initializer.input if name.startswith("^"))
+    return replace(definition, is_resource=True, initializer_name=assign)
 
 
 def _is_any(element: Any) -> bool:

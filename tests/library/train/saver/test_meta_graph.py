@@ -8,6 +8,7 @@ import pytest
 from golden import checkpoint_cases as cases
 
 import headrace as tf
+from headrace.library.state.resource_variable import is_resource_variable
 
 GOLDEN = str(Path(__file__).parents[3] / "golden/checkpoints")
 
@@ -119,3 +120,38 @@ def test_what_is_no_meta_graph(tmp_path: Path) -> None:
         tf.train.import_meta_graph(f"{tmp_path}/bad.meta")
     with pytest.raises(TypeError, match="unexpected keyword arguments .'colour'."):
         tf.train.export_meta_graph(colour=1)
+
+
+@pytest.mark.parametrize("scope", [None, "in"])
+def test_a_reference_variable_that_a_function_captures(tmp_path: Path, scope: str | None) -> None:
+    """Its graph is written with a resource variable, as TensorFlow needs it; the collections must say the same."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        v = tf.Variable(np.int64(3), name="v", use_resource=False)
+        w = tf.Variable(np.int64(4), name="w", use_resource=False)
+
+        @tf.function
+        def times(x: Any) -> Any:
+            return x * v
+
+        iterator = tf.data.Dataset.range(3).map(lambda x: x + v).make_initializable_iterator()
+        tf.add(times(iterator.get_next()), w, "result")
+        tf.add(v.assign_add(1), 0, "more")
+        begin = iterator.initializer.name
+        sess.run([v.initializer, w.initializer])
+        path = tf.train.Saver().save(sess, str(tmp_path / "model"))
+    with tf.Graph().as_default(), tf.Session() as sess:
+        saver = tf.train.import_meta_graph(f"{path}.meta", import_scope=scope)
+        prefix = f"{scope}/" if scope else ""
+        first, second = tf.global_variables()
+        assert (first.name, second.name) == (f"{prefix}v:0", f"{prefix}w:0")
+        assert [is_resource_variable(one) for one in (first, second)] == [True, False]
+        sess.run(tf.global_variables_initializer())
+        assert sess.run([first, first.initialized_value(), tf.is_variable_initialized(first)]) == [3, 3, True]
+        assert sess.run(f"{prefix}more:0") == 4
+        saver.restore(sess, path)
+        sess.run(prefix + begin)
+        assert [sess.run(f"{prefix}result:0") for _ in range(3)] == [3 * 3 + 4, 4 * 3 + 4, 5 * 3 + 4]
+        again = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(again)
+        assert [one.name for one in tf.global_variables()] == [f"{prefix}v:0", f"{prefix}w:0"]
