@@ -285,3 +285,20 @@ def _rebuild(cls: Any, node_def: Any, message: str, error_code: int) -> OpError:
     if cls is OpError:
         return OpError(node_def, None, message, error_code)
     return make_error(node_def, None, message, error_code)
+
+
+_OF_PYTHON = (
+    ((ValueError, TypeError), InvalidArgumentError),
+    (StopIteration, OutOfRangeError),
+    (MemoryError, ResourceExhaustedError),
+    (NotImplementedError, UnimplementedError),
+)
+
+
+def from_python(error: Exception) -> OpError:
+    """What a step raises when a Python function of the user raises ``error``: its class as in TensorFlow, with the traceback."""
+    if isinstance(error, OpError):
+        return error
+    error_class = next((c for types, c in _OF_PYTHON if isinstance(error, types)), UnknownError)
+    text = "".join(traceback.format_exception(error))
+    return error_class(None, None, f"{type(error).__name__}: {error}\n{text}")

@@ -9,7 +9,6 @@ import math
 import sys
 import threading
 import time
-import traceback
 
 import numpy as np
 import torch
@@ -28,12 +27,6 @@ from headrace.resources.calling.value import FROM_TORCH, from_numpy
 
 _SIGNATURE = "(input: list(Tin); token: string, Tout: list(type), func: any = None) -> (output: list(Tout))"
 _TF_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
-_ERRORS = (
-    ((ValueError, TypeError), errors.InvalidArgumentError),
-    (StopIteration, errors.OutOfRangeError),
-    (MemoryError, errors.ResourceExhaustedError),
-    (NotImplementedError, errors.UnimplementedError),
-)
 
 
 def _argument(value):
@@ -79,9 +72,7 @@ def _call(input, token, Tout, func):
         with autograd():
             returned = func(*[_argument(value) for value in input])
     except Exception as error:
-        error_class = next((c for types, c in _ERRORS if isinstance(error, types)), errors.UnknownError)
-        text = "".join(traceback.format_exception(error))
-        raise error_class(None, None, f"{type(error).__name__}: {error}\n{text}") from error
+        raise errors.from_python(error) from error
     values = list(returned) if isinstance(returned, (list, tuple)) else [] if returned is None else [returned]
     if len(values) != len(Tout):
         raise errors.InvalidArgumentError(

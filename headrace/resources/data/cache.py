@@ -1,16 +1,20 @@
 """Caches: elements that are kept when they have been taken once, in memory or in a file.
 
 Only a cache that is complete is used: a chain that was left before its end computes its elements again.  A file is a TFRecord
-file of encoded elements; it gets its name when it is complete.
+file of encoded elements; it gets its name when it is complete.  One iterator at a time writes it, of all programs of this
+machine: the others are refused meanwhile.  On remote file systems, which have no locks, all may write, and the last one stays.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
+from functools import partial
 from typing import IO
 
 from headrace.core import file as files
+from headrace.core.errors import AlreadyExistsError
+from headrace.core.file_lock import FileLock
 from headrace.core.record import frame, read_record
 from headrace.resources.calling.batch import Element
 from headrace.resources.data.files import FRAMING
@@ -77,6 +81,38 @@ class _MemoryCursor(Cursor):
         self._own = [tuple(element) for element in state[1]]
 
 
+class _Writing:
+    """The right to write the file, of all cursors of one iterator."""
+
+    def __init__(self, path: str) -> None:
+        self._lock = None if files.is_remote(path) else FileLock(f"{path}.lockfile")
+
+    def begin(self) -> None:
+        if self._lock is None:
+            return
+        try:
+            acquired = self._lock.acquire()
+        except OSError as e:
+            raise files.file_error(e, self._lock.path) from None
+        if not acquired:
+            raise AlreadyExistsError(
+                None, None,
+                "There appears to be a concurrent caching iterator running - cache lockfile already exists "
+                f"('{self._lock.path}'), of {self._lock.holder() or 'another process'}. Take elements from this iterator when "
+                "that one is at its end or closed, or cache to another file",
+            )  # fmt: skip
+
+    def end(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def save(self) -> State:
+        return None
+
+    def restore(self, state: State) -> None:
+        """Nothing of it is saved."""
+
+
 class FileCache(OneInput):
     """Keeps the elements in a file, for all iterators and programs that name it."""
 
@@ -96,12 +132,24 @@ class _FileCursor(OneCursor):
         self._written = ""  # the file that is being written
         self._whole = True  # what is written is all of it
         self._reads: bool | None = None  # decided with the first element
+        self._writing = run.shared(stage, partial(_Writing, stage.path))
         run.at_close(self, _FileCursor._close)
+        run.at_close(self._writing, _Writing.end)
 
     def next(self) -> Element | None:
         if self._reads is None:
             self._reads = files.exists(self.stage.path)
-        return self._read() if self._reads else self._write()
+        return self._read() if self._reads or self._found_whole() else self._write()
+
+    def _found_whole(self) -> bool:
+        """Whether somebody has completed the file before this cursor wrote anything; otherwise this one may write."""
+        if self._file is None:
+            files.make_folder(os.path.dirname(self.stage.path))
+            self._writing.begin()
+            self._reads = not self._written and files.exists(self.stage.path)
+            if self._reads:
+                self._writing.end()
+        return bool(self._reads)
 
     def _read(self) -> Element | None:
         if self._file is None:
@@ -117,7 +165,6 @@ class _FileCursor(OneCursor):
     def _write(self) -> Element | None:
         if self._file is None:
             if not self._written:
-                files.make_folder(os.path.dirname(self.stage.path))
                 self._written = files.temporary_name(self.stage.path)
             self._file = self._opened(self._written, "ab")
             if (
@@ -137,6 +184,7 @@ class _FileCursor(OneCursor):
             self._reads = True
         else:
             files.remove(self._written)
+        self._writing.end()
         return None
 
     def _opened(self, path: str, mode: str) -> IO[bytes]:

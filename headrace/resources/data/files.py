@@ -141,30 +141,34 @@ class CsvRecords(Files):
                 offset = len(readline(most))
                 if not offset:
                     raise InvalidArgumentError(None, None, f"Can't read header of file {path}")
-            record = line = readline(most)
-            if not record:
+            lines = [readline(most)]
+            size = len(lines[0])
+            if not size:
                 return None
-            while self.quotes and line and len(record) < most and b'"' in record and self._is_open(record):
-                line = readline(most)
-                record += line
-            if len(record) >= most:
+            is_open = self.quotes and self._ends_open(lines[0], False)
+            while is_open and lines[-1] and size < most:
+                lines.append(readline(most))
+                size += len(lines[-1])
+                is_open = self._ends_open(lines[-1], True)
+            if size >= most:
                 raise DataLossError(None, None, f"{path}: the record at {offset} has over {most} bytes")
-            offset += len(record)
-            return record.removesuffix(b"\n").removesuffix(b"\r"), offset
+            offset += size
+            return b"".join(lines).removesuffix(b"\n").removesuffix(b"\r"), offset
 
         return read
 
-    def _is_open(self, record: bytes) -> bool:
-        """Whether the record ends inside a quoted field."""
+    def _ends_open(self, line: bytes, is_open: bool) -> bool:
+        """Whether a line ends inside a quoted field; ``is_open``: whether it begins inside of one."""
         at = 0
         while True:
-            if record.startswith(b'"', at):
-                at = record.find(b'"', at + 1)
-                while at >= 0 and record.startswith(b'"', at + 1):  # two quotes stand for one
-                    at = record.find(b'"', at + 2)
+            if is_open or line.startswith(b'"', at):
+                at = line.find(b'"', at if is_open else at + 1)
+                while at >= 0 and line.startswith(b'"', at + 1):  # two quotes stand for one
+                    at = line.find(b'"', at + 2)
                 if at < 0:
                     return True
-            at = record.find(self.delimiter, at) + 1
+                is_open = False
+            at = line.find(self.delimiter, at) + 1
             if not at:
                 return False
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from headrace.core.errors import InvalidArgumentError, OpError, OutOfRangeError
+from headrace.core.errors import InvalidArgumentError, OpError, OutOfRangeError, from_python
 from headrace.resources.calling.batch import Element
 from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.rows import RowFunction
@@ -160,7 +160,7 @@ class RowsCursor(CallingCursor):
         try:
             self.input.fill(elements, self._count)
         except Exception as e:  # noqa: BLE001 - raised when the elements before it are given
-            failed = Outcome(error=e)
+            failed = Outcome(error=from_python(e))
         if len(elements) > 1:
             with suppress(Exception):  # whatever it is: the call for the element will raise it again
                 results = self._many(elements, self.stage.captured)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.core.errors import OpError, exception_type_from_error_code
+from headrace.core.errors import OpError, exception_type_from_error_code, from_python
 from headrace.resources.calling.batch import Element
 from headrace.resources.data.stage import State
 
@@ -15,7 +15,7 @@ class Outcome:
 
     __slots__ = ("element", "error")
 
-    def __init__(self, element: Element | None = None, error: BaseException | None = None) -> None:
+    def __init__(self, element: Element | None = None, error: OpError | None = None) -> None:
         self.element, self.error = element, error
 
     @staticmethod
@@ -23,7 +23,7 @@ class Outcome:
         try:
             return Outcome(call(*arguments))
         except Exception as e:  # noqa: BLE001 - whoever takes the element raises it
-            return Outcome(error=e)
+            return Outcome(error=from_python(e))
 
     def get(self) -> Element | None:
         if self.error is not None:
@@ -31,10 +31,8 @@ class Outcome:
         return self.element
 
     def save(self) -> State:
-        if isinstance(self.error, OpError):
-            return {"code": self.error.error_code, "message": self.error.message}
         if self.error is not None:
-            raise self.error
+            return {"code": self.error.error_code, "message": self.error.message}
         return None if self.element is None else list(self.element)
 
     @staticmethod

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from headrace.core.errors import DataLossError
+from headrace.core.errors import DataLossError, from_python
 from headrace.core.random_words import RandomWords
 from headrace.resources.calling.batch import Element
 from headrace.resources.data.stage import Cursor, Run, Stage, State
@@ -220,4 +220,7 @@ class _IteratedCursor(_Counted):
 def _interruptible(call: Callable[..., Any], *arguments: Any) -> Any:
     """Calls a program's own code, which Ctrl-C may interrupt."""
     guard = shield()
-    return call(*arguments) if guard is None else guard.through(call, *arguments)
+    try:
+        return call(*arguments) if guard is None else guard.through(call, *arguments)
+    except Exception as e:  # noqa: BLE001 - it is raised as what TensorFlow raises
+        raise from_python(e) from e

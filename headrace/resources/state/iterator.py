@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from headrace.core.dtypes import DType
-from headrace.core.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError
+from headrace.core.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from headrace.core.shape import TensorShape
 from headrace.resources.calling.batch import own, whole
 from headrace.resources.calling.copies import to_host
@@ -43,10 +43,8 @@ class Take(Attempt):
     def result(self, outcome: Outcome, device: Any) -> Any:
         """What the attempt ends with.  ``device``: where the dataset has its elements."""
         error = outcome.error
-        if isinstance(error, OpError):  # one step adds its own lines to what it raises
+        if error is not None:  # one step adds its own lines to what it raises
             return type(error)(None, error.op, error.message)  # type: ignore[call-arg]
-        if error is not None:
-            return error
         element = outcome.element
         if element is None and not self.as_optional:
             return OutOfRangeError(None, None, "End of sequence")

@@ -1,6 +1,7 @@
 """Positions of iterators in checkpoints: a job that is resumed goes on with the very next element."""
 
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -111,3 +112,30 @@ def test_exact_state_has_iterators_and_the_numbers_of_their_functions(tmp_path):
 
     with pytest.raises(TypeError, match="an iterator of a dataset"):
         tf.data.experimental.make_saveable_from_iterator(3)
+
+
+@pytest.mark.parametrize("error", [ValueError, ZeroDivisionError, tf.errors.AbortedError])
+def test_an_error_that_was_computed_ahead_is_part_of_the_position(tmp_path, error):
+    """Whatever a generator raises, saving does not raise it: the step does that takes the element, before or after restoring."""
+
+    begun = threading.Event()
+
+    def numbers():
+        yield 1
+        begun.set()
+        raise error(None, None, "my mistake") if issubclass(error, tf.errors.OpError) else error("my mistake")
+
+    expected = {ValueError: tf.errors.InvalidArgumentError, ZeroDivisionError: tf.errors.UnknownError}.get(error, error)
+    iterator = Dataset.from_generator(numbers, tf.int32, []).prefetch(3).make_initializable_iterator()
+    element = iterator.get_next()
+    saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
+    with tf.Session() as sess:
+        sess.run(iterator.initializer)
+        assert sess.run(element) == 1
+        assert begun.wait(30)  # saving waits for what is being computed
+        path = saver.save(sess, str(tmp_path / "at"))
+        for _ in range(2):
+            with pytest.raises(expected, match="my mistake"):
+                sess.run(element)
+            assert drain(sess, element) == []
+            saver.restore(sess, path)

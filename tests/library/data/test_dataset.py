@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from library.data.taking import take
+from library.data.taking import drain, take
 
 import headrace as tf
 
@@ -191,6 +191,20 @@ class TestTransformations:
         kept = dataset.cache(str(tmp_path / "kept"))
         assert take(kept) == take(kept) == [0, 1, 2]
         assert calls == [0, 1, 2] * 2
+
+    def test_two_iterators_that_write_one_cache(self, tmp_path):
+        iterators = [
+            Dataset.range(3).cache(str(tmp_path / "kept")).make_initializable_iterator(name) for name in ("a", "b")
+        ]
+        first, second = (i.get_next() for i in iterators)
+        with tf.Session() as sess:
+            sess.run([i.initializer for i in iterators])
+            assert sess.run(first) == 0
+            with pytest.raises(tf.errors.AlreadyExistsError, match=r"cache lockfile already exists .*kept.lockfile"):
+                sess.run(second)
+            assert drain(sess, first) == [1, 2]
+            assert drain(sess, second) == [0, 1, 2]
+        assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
     def test_parallel_calls_meet(self):
         meeting = threading.Barrier(2)

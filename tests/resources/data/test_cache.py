@@ -6,9 +6,10 @@ import os
 import pytest
 from resources.data.chains import drained, running
 
+from headrace.core.errors import AlreadyExistsError
 from headrace.resources.data.ahead import Prefetch
 from headrace.resources.data.cache import FileCache
-from headrace.resources.data.chain import Repeat
+from headrace.resources.data.chain import Repeat, Take, Zip
 from headrace.resources.data.source import Range
 
 
@@ -53,3 +54,30 @@ def test_the_cursors_of_epochs_that_are_over_are_gone(tmp_path):
             drained(run, 1000)
             gc.collect()
             assert len(run._at_close) <= 2
+
+
+def test_one_iterator_at_a_time_writes_a_file(tmp_path):
+    path = tmp_path / "kept"
+    with running(chain(path)) as first, running(chain(path)) as second:
+        assert first.cursor.next() == (0,)
+        with pytest.raises(AlreadyExistsError, match=r"concurrent caching iterator .*kept.lockfile'\), of process \d+"):
+            second.cursor.next()
+        assert drained(first) == [(1,), (2,), (3,)]
+        assert drained(second) == [(0,), (1,), (2,), (3,)]  # of the file
+        assert os.listdir(tmp_path) == ["kept"]
+    path.unlink()
+    with running(chain(path)) as first:
+        first.cursor.next()
+    with running(chain(path)) as second:  # the first was closed
+        assert drained(second) == [(0,), (1,), (2,), (3,)]
+    assert not (tmp_path / "kept.lockfile").exists()
+
+
+def test_cursors_of_one_iterator_do_not_refuse_each_other(tmp_path):
+    """An epoch that was left early may still be at work on another thread."""
+    with running(Repeat(Take(Prefetch(chain(tmp_path / "kept"), 1), 2), 5)) as run:
+        assert drained(run) == [(0,), (1,)] * 5
+    both = chain(tmp_path / "both")
+    with running(Zip([both, both])) as run:
+        assert drained(run) == [(i, i) for i in range(4)]
+    assert not [name for name in os.listdir(tmp_path) if name.endswith("lockfile")]

@@ -12,7 +12,7 @@ from headrace.core.record import frame
 from headrace.resources.data.ahead import Prefetch
 from headrace.resources.data.cache import FileCache, MemoryCache
 from headrace.resources.data.chain import Concatenate, Repeat, Take
-from headrace.resources.data.files import FixedLengthRecords, Lines, TFRecords
+from headrace.resources.data.files import CsvRecords, FixedLengthRecords, Lines, TFRecords
 from headrace.resources.data.function import Map
 from headrace.resources.data.shuffle import Shuffle
 from headrace.resources.data.source import Range
@@ -71,6 +71,17 @@ def test_files_that_are_not_there_or_damaged(tmp_path):
         run.cursor.next()
     with pytest.raises(InvalidArgumentError, match="Unsupported compression_type: LZ4"):
         Lines([], "LZ4")
+
+
+def test_a_line_of_a_long_quoted_record_is_looked_at_once(tmp_path, monkeypatch):
+    content = b'1,"' + b'a "" b\n' * 3000 + b'","x\n"\n2,3,4\n'
+    (tmp_path / "table").write_bytes(content)
+    looked_at = []
+    ends_open = CsvRecords._ends_open
+    monkeypatch.setattr(CsvRecords, "_ends_open", lambda *a: looked_at.append(len(a[1])) or ends_open(*a))
+    records = elements(CsvRecords([os.fsencode(tmp_path / "table")], "", False, b",", True))
+    assert records == [(content.removesuffix(b"\n2,3,4\n"),), (b"2,3,4",)]
+    assert sum(looked_at) == len(content)
 
 
 class TestCache:
