@@ -20,7 +20,7 @@ from headrace.resources.calling.copies import to_host
 from headrace.resources.data.optional import OptionalValue
 from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.saved import decode, encode
-from headrace.resources.data.stage import Run, Stage, Submit
+from headrace.resources.data.stage import Run, Stage, State, Submit
 from headrace.resources.stepping.attempt import Attempt, Ended, Waiting, finish
 from headrace.resources.stepping.waiting import Done, Later, Wait
 
@@ -33,12 +33,13 @@ NOT_INITIALIZED: Final = (
 class Take(Attempt):
     """Takes the next element."""
 
-    __slots__ = ("as_optional", "on_device")
+    __slots__ = ("as_optional", "on_device", "serving")
     called = "GetNext"
 
     def __init__(self, done: Done, as_optional: bool, on_device: bool) -> None:
         super().__init__(done)
         self.as_optional, self.on_device = as_optional, on_device
+        self.serving: Serving | None = None  # None while the dataset is being made
 
     def result(self, outcome: Outcome, device: Any) -> Any:
         """What the attempt ends with.  ``device``: where the dataset has its elements."""
@@ -53,103 +54,50 @@ class Take(Attempt):
         return Later(lambda: OptionalValue(tuple(to_host(element))) if self.as_optional else to_host(element))
 
 
-class Iterator:
-    """Thread-safe.  Dropping it ends what goes on in the background."""
+class Serving:
+    """One way through a dataset, and the steps that wait for its elements.  Thread-safe."""
 
-    def __init__(
-        self, name: str, types: Sequence[DType], shapes: Sequence[TensorShape], submit: Submit, cores: int,
-        made_at: str = "", factory: Callable[[], Stage] | None = None,
-    ) -> None:  # fmt: skip
-        """``factory`` makes the dataset of a one-shot iterator, when the first element is asked for."""
-        self.name, self.types, self.shapes = name, tuple(types), tuple(shapes)
-        self._submit, self._cores, self._made_at = submit, cores, made_at
-        self._factory = factory
+    def __init__(self, stage: Stage, run: Run, left: Sequence[Outcome], submit: Submit) -> None:
+        self.stage, self.run = stage, run
+        self._blocks, self._shares = stage.blocks, stage.shares
+        self._submit = submit
         self._changed = threading.Condition()
-        self._making = threading.Lock()
         self._takers: deque[Take] = deque()
-        self._left: deque[Outcome] = deque()  # computed for steps that were ended
+        self._left = deque(left)  # computed for steps that were ended
         self._busy = False  # a thread uses the cursor
-        self._run: Run | None = None
-        self._stage: Stage | None = None
-        self._blocks = self._shares = False
-        self._device: Any = None
-        self._restored: bytes | None = None  # a position from a checkpoint, for the next dataset
-        self._close: Callable[[], Any] = _nothing
-        self.handle = b""  # the string that stands for it, once somebody has asked for one
+        self._retired = False
 
-    @property
-    def title(self) -> str:
-        return f"iterator '{self.name}'" + (f" (made at {self._made_at})" if self._made_at else "")
-
-    def make(self, stage: Stage) -> None:
-        """Goes to the first element of the dataset, or to where a restored position is."""
-        check_same(self.types, self.shapes, stage.types, stage.shapes)
-        run = Run(stage, self._submit, self._cores)
-        left: list[Outcome] = []
-        if self._restored is not None:
-            data, self._restored = self._restored, None
-            left = self._move(run, data)
-        self._use(stage, run, left)
-
-    def _use(self, stage: Stage, run: Run, left: Sequence[Outcome] = ()) -> None:
-        self._close()
+    def take(self, attempt: Take) -> None:
         with self._changed:
-            self._close = weakref.finalize(self, run.close)
-            self._stage, self._run = stage, run
-            self._blocks, self._shares, self._device = stage.blocks, stage.shares, stage.device
-            self._left = deque(left)
-
-    def _begun(self) -> Run:
-        """The run, of a one-shot iterator begun now."""
-        run = self._run
-        if run is None and self._factory is not None:
-            with self._making:  # one step begins it, the others wait for that
-                if self._run is None:
-                    self.make(self._factory())
-            run = self._run
-        if run is None:
-            raise FailedPreconditionError(None, None, f"{NOT_INITIALIZED} It is {self.title}")
-        return run
-
-    # ---- elements
-
-    def get_next(self, done: Done, as_optional: bool = False, on_device: bool = False) -> Wait | None:
-        """Takes the next element; at the end OutOfRangeError, or an optional without a value.
-
-        ``on_device``: from where the dataset has it; otherwise in the host's memory.
-        """
-        run = self._begun()
-        attempt = Take(done, as_optional, on_device)
-        with self._changed:
+            if attempt.ended:
+                return
             self._takers.append(attempt)
             if self._busy:
-                return Waiting(self, attempt)  # type: ignore[arg-type]
+                return
             self._busy = True
-            immediate = bool(self._left) or not self._blocks or run.cursor.ready()
+            immediate = bool(self._left) or not self._blocks or self.run.cursor.ready()
         if immediate:
             self._serve(1)
         else:
             self._submit(self._serve)
-        return None if attempt.ended else Waiting(self, attempt)  # type: ignore[arg-type]
 
     def _serve(self, most: int | None = None) -> None:
         """Gives elements to those who wait; ``most``: to so many here, and to the others on another thread."""
         while True:
             with self._changed:
-                run, shares, device = self._run, self._shares, self._device
                 outcome = self._left.popleft() if self._left else None
-            assert run is not None
             if outcome is None:
-                outcome = _taken(run, shares)
+                outcome = _taken(self.run, self._shares)
             with self._changed:
                 ended: Ended = []
                 if self._takers:
                     taker = self._takers.popleft()
-                    ended.append(taker.end(taker.result(outcome, device)))
-                elif self._run is run:
+                    ended.append(taker.end(taker.result(outcome, self.stage.device)))
+                else:
                     self._left.append(outcome)
                 more = bool(self._takers)
                 self._busy = more
+                self._close_if_over()
                 self._changed.notify_all()
             finish(ended)
             if not more:
@@ -162,26 +110,29 @@ class Iterator:
         with self._changed:
             ended: Ended = []
             if not attempt.ended:
-                self._takers.remove(attempt)
+                if attempt in self._takers:  # else it is on its way here
+                    self._takers.remove(attempt)
                 ended.append(attempt.end(error))
+                self._close_if_over()
         finish(ended)
 
-    def describe_wait(self, attempt: Take) -> str:
-        stage = self._stage
-        return f"{self.title} computes the next element of {'a dataset' if stage is None else stage.title}"
+    def retire(self) -> None:
+        """Nobody comes any more.  Those who wait get their elements, as in TensorFlow; then the run ends."""
+        with self._changed:
+            self._retired = True
+            self._close_if_over()
 
-    # ---- its position
+    def _close_if_over(self) -> None:
+        if self._retired and not self._takers:
+            self.run.close()
 
-    def save(self) -> bytes:
-        """The whole position, for `restore`; empty if it has not begun."""
-        run = self._run
-        if run is None:
-            return self._restored or b""
+    def save(self) -> State:
+        """The whole position."""
         with self._changed:
             self._changed.wait_for(lambda: not self._busy)
             self._busy = True
         try:
-            return encode([run.save(), [outcome.save() for outcome in self._left]])
+            return [self.run.save(), [outcome.save() for outcome in self._left]]
         finally:
             with self._changed:
                 more = self._busy = bool(self._takers)
@@ -189,23 +140,132 @@ class Iterator:
             if more:
                 self._submit(self._serve)
 
+
+class Iterator:
+    """Thread-safe.  Dropping it ends what goes on in the background."""
+
+    def __init__(
+        self, name: str, types: Sequence[DType], shapes: Sequence[TensorShape], submit: Submit, cores: int,
+        made_at: str = "", factory: Callable[[], Stage] | None = None,
+    ) -> None:  # fmt: skip
+        """``factory`` makes the dataset of a one-shot iterator, when the first element is asked for."""
+        self.name, self.types, self.shapes = name, tuple(types), tuple(shapes)
+        self._submit, self._cores, self._made_at = submit, cores, made_at
+        self._factory = factory
+        self._lock = threading.Lock()
+        self._serving: Serving | None = None
+        self._early: deque[Take] = deque()  # who waits for the factory
+        self._starting = False  # a thread runs the factory
+        self._restored: bytes | None = None  # a position from a checkpoint, for the next dataset
+        self._at_end: Any = None
+        self.handle = b""  # the string that stands for it, once somebody has asked for one
+
+    @property
+    def title(self) -> str:
+        return f"iterator '{self.name}'" + (f" (made at {self._made_at})" if self._made_at else "")
+
+    def make(self, stage: Stage) -> None:
+        """Goes to the first element of the dataset, or to where a restored position is."""
+        check_same(self.types, self.shapes, stage.types, stage.shapes)
+        data, self._restored = self._restored, None
+        self._use(self._served(stage, data))
+
+    def _served(self, stage: Stage, data: bytes | None) -> Serving:
+        run = Run(stage, self._submit, self._cores)
+        return Serving(stage, run, [] if data is None else self._move(run, data), self._submit)
+
+    def _use(self, serving: Serving | None) -> None:
+        with self._lock:
+            last, self._serving = self._serving, serving
+            if self._at_end is not None:
+                self._at_end.detach()
+            self._at_end = None if serving is None else weakref.finalize(self, serving.run.close)
+        if last is not None:
+            last.retire()
+
+    # ---- elements
+
+    def get_next(self, done: Done, as_optional: bool = False, on_device: bool = False) -> Wait | None:
+        """Takes the next element; at the end OutOfRangeError, or an optional without a value.
+
+        ``on_device``: from where the dataset has it; otherwise in the host's memory.
+        """
+        attempt = Take(done, as_optional, on_device)
+        starts = False
+        with self._lock:
+            serving = attempt.serving = self._serving
+            if serving is None:
+                if self._factory is None:
+                    raise FailedPreconditionError(None, None, f"{NOT_INITIALIZED} It is {self.title}")
+                self._early.append(attempt)
+                starts, self._starting = not self._starting, True
+        if serving is not None:
+            serving.take(attempt)
+        elif starts:
+            self._start()
+        return None if attempt.ended else Waiting(self, attempt)  # type: ignore[arg-type]
+
+    def _start(self) -> None:
+        """Begins a one-shot iterator for those who wait.  An error is for the first of them; the next begin again."""
+        assert self._factory is not None
+        try:
+            self.make(self._factory())
+            error = None
+        except BaseException as e:  # noqa: BLE001 - the step raises it
+            error = e
+        ended: Ended = []
+        with self._lock:
+            serving = self._serving
+            early, self._early = self._early, deque()
+            if serving is None:
+                if error is not None and early:
+                    ended.append(early.popleft().end(error))
+                self._early = early
+            again = self._starting = bool(self._early)
+            for attempt in early:
+                attempt.serving = serving
+        finish(ended)
+        if again:
+            self._submit(self._start)
+        elif serving is not None:
+            for attempt in early:
+                serving.take(attempt)
+
+    def cancel(self, attempt: Take, error: Exception) -> None:
+        ended: Ended = []
+        with self._lock:
+            serving = attempt.serving
+            if serving is None and not attempt.ended:
+                self._early.remove(attempt)
+                ended.append(attempt.end(error))
+        finish(ended)
+        if serving is not None:
+            serving.cancel(attempt, error)
+
+    def describe_wait(self, attempt: Take) -> str:
+        serving = attempt.serving
+        return f"{self.title} computes the next element of {'a dataset' if serving is None else serving.stage.title}"
+
+    # ---- its position
+
+    def save(self) -> bytes:
+        """The whole position, for `restore`; empty if it has not begun."""
+        serving = self._serving
+        return self._restored or b"" if serving is None else encode(serving.save())
+
     def restore(self, data: bytes) -> None:
         """Goes on from what `save` gave: now, or when the iterator is initialized next."""
+        serving = self._serving
         if not data:  # it had not begun: a one-shot iterator begins again
             if self._factory is not None:
-                self._close()
-                with self._changed:
-                    self._run, self._left = None, deque()
-            return
-        if self._run is None and self._factory is None:
+                self._use(None)
+        elif serving is not None:
+            self._use(self._served(serving.stage, data))
+        elif self._factory is not None:
             self._restored = data
-            return
-        self._begun()
-        stage = self._stage
-        assert stage is not None
-        run = Run(stage, self._submit, self._cores)
-        left = self._move(run, data)
-        self._use(stage, run, left)
+            self.make(self._factory())
+        else:
+            self._restored = data
 
     def _move(self, run: Run, data: bytes) -> list[Outcome]:
         try:
@@ -216,10 +276,6 @@ class Iterator:
                 None, None, f"the saved position is not one of the dataset of {self.title}: {e}"
             ) from e
         return [Outcome.restored(one) for one in left]
-
-
-def _nothing() -> None:
-    pass
 
 
 def _taken(run: Run, shares: bool) -> Outcome:

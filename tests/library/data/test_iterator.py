@@ -248,6 +248,125 @@ class TestEnding:
         assert sorted(taken) == list(range(1, 201))
 
 
+def running(call, *arguments):
+    """A thread that calls, and a list of what came of it."""
+    results = []
+
+    def run():
+        try:
+            results.append(call(*arguments))
+        except tf.errors.OpError as e:
+            results.append(type(e).__name__)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, results
+
+
+class TestInitializedAgain:
+    """As in TensorFlow, a step that waits gets the element of the dataset that was there when it asked."""
+
+    @pytest.mark.parametrize("ahead", [0, 1])
+    def test_a_step_that_waits_gets_its_element_and_others_do_not_wait_for_it(self, ahead):
+        may_go, waits = threading.Event(), threading.Event()
+
+        def wait(i):
+            if i == 1:
+                waits.set()
+                may_go.wait(60)
+            return i
+
+        first = tf.placeholder(tf.int64, [])
+        dataset = Dataset.range(first, first + 3).map(lambda i: tf.py_func(wait, [i], tf.int64)).prefetch(ahead)
+        iterator = dataset.make_initializable_iterator()
+        element = iterator.get_next()
+        with tf.Session() as sess:
+            sess.run(iterator.initializer, {first: 0})
+            assert sess.run(element) == 0
+            thread, taken = running(sess.run, element)
+            assert waits.wait(30)
+            poll = threading.Event()
+            while "computes the next element" not in sess.waiting():
+                poll.wait(0.01)
+            sess.run(iterator.initializer, {first: 100})
+            assert drain(sess, element, 2) == [100, 101]
+            assert taken == []
+            may_go.set()
+            thread.join(30)
+            assert taken == [1]
+            assert drain(sess, element) == [102]
+
+    def test_what_was_worked_at_ahead_ends(self):
+        iterator = (
+            Dataset.range(10**9).map(lambda i: i + 1, num_parallel_calls=2).prefetch(4).make_initializable_iterator()
+        )
+        element = iterator.get_next()
+        with tf.Session() as sess:
+            runs = []
+            for _ in range(3):
+                sess.run(iterator.initializer)
+                assert sess.run(element) == 1
+                runs.append(resources(iterator)[0]._serving.run)
+            assert [run.closed for run in runs] == [True, True, False]
+
+
+class TestBegun:
+    """A one-shot iterator is begun by the first step; others that come meanwhile are steps that wait like any other."""
+
+    @staticmethod
+    def one_shot(make):
+        return Dataset.range(tf.py_func(make, [], tf.int64, stateful=False)).make_one_shot_iterator().get_next()
+
+    def test_a_time_limit_holds_while_another_step_begins_it(self):
+        may_go, begun = threading.Event(), threading.Event()
+
+        def size():
+            begun.set()
+            may_go.wait(60)
+            return np.int64(3)
+
+        element = self.one_shot(size)
+        with tf.Session() as sess:
+            thread, taken = running(sess.run, element)
+            assert begun.wait(30)
+            with pytest.raises(tf.errors.DeadlineExceededError, match="computes the next element of a dataset"):
+                sess.run(element, options=tf.RunOptions(timeout_in_ms=50))
+            other, more = running(sess.run, element)
+            poll = threading.Event()
+            while "computes the next element" not in sess.waiting():
+                poll.wait(0.01)
+            may_go.set()
+            thread.join(30)
+            other.join(30)
+            assert sorted(taken + more) == [0, 1]
+            assert drain(sess, element) == [2]
+
+    def test_an_error_is_for_the_step_that_began_it_and_the_next_begins_again(self):
+        may_go, begun, calls = threading.Event(), threading.Event(), []
+
+        def size():
+            calls.append(1)
+            begun.set()
+            may_go.wait(60)
+            if len(calls) == 1:
+                raise ValueError("not yet")
+            return np.int64(2)
+
+        element = self.one_shot(size)
+        with tf.Session() as sess:
+            thread, taken = running(sess.run, element)
+            assert begun.wait(30)
+            other, more = running(sess.run, element)
+            poll = threading.Event()
+            while "computes the next element" not in sess.waiting():
+                poll.wait(0.01)
+            may_go.set()
+            thread.join(30)
+            other.join(30)
+            assert taken == ["InvalidArgumentError"] and more == [0]
+            assert drain(sess, element) == [1]
+
+
 def test_errors_carry_the_line_of_the_function_and_the_position_of_the_element():
     dataset = Dataset.range(3).map(lambda x: tf.check_numerics(1.0 / tf.cast(1 - x, tf.float32), "bad"))
     element = dataset.make_one_shot_iterator().get_next()
