@@ -26,10 +26,10 @@ class ShapedSpec:
     def dtype(self) -> DType:
         return self._dtype
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
         """Whether a tensor, or whatever another spec allows, may be like this."""
-        same = self._dtype.is_compatible_with(other.dtype)
-        return bool(same and self._shape.is_compatible_with(other.shape))
+        same = self._dtype.is_compatible_with(spec_or_tensor.dtype)
+        return bool(same and self._shape.is_compatible_with(spec_or_tensor.shape))
 
     def _key(self) -> tuple[Any, ...]:
         return self._shape.tuple, self._dtype

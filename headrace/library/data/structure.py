@@ -29,10 +29,14 @@ class SparseTensorSpec(ShapedSpec):
     def value_type(self) -> type:
         return SparseTensor
 
-    def is_compatible_with(self, other: Any) -> bool:
+    @classmethod
+    def from_value(cls, value: Any) -> SparseTensorSpec:
+        return cls(value.get_shape(), value.dtype)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Whether another spec, or a sparse tensor, may be like this."""
-        other = spec_of(other) if isinstance(other, SparseTensor) else other
-        return isinstance(other, SparseTensorSpec) and super().is_compatible_with(other)
+        spec = self.from_value(spec_or_value) if isinstance(spec_or_value, SparseTensor) else spec_or_value
+        return isinstance(spec, SparseTensorSpec) and super().is_compatible_with(spec)
 
     def __repr__(self) -> str:
         return f"SparseTensorSpec({self._shape}, {self._dtype!r})"
@@ -66,10 +70,10 @@ class _HolderSpec:
     def from_value(cls, value: Any) -> Any:
         return cls(value.element_spec)
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Whether another spec, or a value, may be like this."""
-        other = self.from_value(other) if isinstance(other, self.value_type) else other
-        return isinstance(other, type(self)) and is_compatible(self._element_spec, other._element_spec)
+        spec = self.from_value(spec_or_value) if isinstance(spec_or_value, self.value_type) else spec_or_value
+        return isinstance(spec, type(self)) and is_compatible(self._element_spec, spec._element_spec)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -130,7 +134,7 @@ def is_compatible(first: Any, second: Any) -> bool:
 def spec_of(value: Any) -> Any:
     """What a tensor, a sparse tensor, a dataset or an optional is like."""
     if isinstance(value, SparseTensor):
-        return SparseTensorSpec(value.get_shape(), value.dtype)
+        return SparseTensorSpec.from_value(value)
     for spec_class, value_type in _HolderSpec._value_types.items():
         if isinstance(value, value_type):
             return spec_class(value.element_spec)

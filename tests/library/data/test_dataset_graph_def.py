@@ -1,5 +1,8 @@
 """Datasets in GraphDefs: written, read back, and in meta graphs of savers."""
 
+import sqlite3
+from contextlib import closing
+
 import numpy as np
 from library.data.taking import drain
 
@@ -61,3 +64,32 @@ def test_a_meta_graph_of_a_saver(tmp_path):
         saver.restore(sess, path)
         sess.run(initializer)
         assert [e.tolist() for e in drain(sess, "many:0")] == [[3, 5, 7, 9], [11, 13]]
+
+
+def test_optionals_statistics_devices_and_databases(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "rows.db")) as database:
+        database.execute("create table t (n)")
+        database.executemany("insert into t values (?)", [(1,), (2,)])
+        database.commit()
+    experimental = tf.data.experimental
+    with tf.Graph().as_default() as graph:
+        aggregator = experimental.StatsAggregator()
+        options = tf.data.Options()
+        options.experimental_stats.aggregator = aggregator
+        options.experimental_stats.latency_all_edges = True
+        rows = experimental.SqlDataset("sqlite", str(tmp_path / "rows.db"), "select n from t", tf.int64)
+        rows = rows.map(experimental.Optional.from_value).map(lambda o: o.get_value()).with_options(options)
+        iterator = rows.apply(experimental.prefetch_to_device("/cpu:0")).make_initializable_iterator()
+        dealt = experimental.MultiDeviceIterator(Dataset.range(2), ["/cpu:0", "/cpu:0"])
+        tf.identity(iterator.get_next(), "row")
+        tf.identity_n(dealt.get_next(), "both")
+        tf.identity(aggregator.get_summary(), "summary")
+        tf.group(iterator.initializer, dealt.initializer, name="begin")
+        data = graph.as_graph_def().SerializeToString()
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.import_graph_def(tf.GraphDef.FromString(data), name="")
+        sess.run("begin")
+        assert drain(sess, "row:0") == [1, 2]
+        assert sess.run(["both:0", "both:1"]) == [0, 1]
+        histograms = tf.Summary.FromString(sess.run("summary:0")).value
+        assert {v.histo.num for v in histograms} == {2} and len(histograms) >= 4

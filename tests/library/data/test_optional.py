@@ -167,3 +167,9 @@ def test_eagerly():
         assert [int(o.get_value()) for o in Dataset.range(3).map(Optional.from_value)] == [0, 1, 2]
         with pytest.raises(ValueError, match="at least one tensor"):
             Optional.from_value(())
+
+        @tf.function
+        def doubled(optional):
+            return Optional.from_value(optional.get_value() * 2)
+
+        assert [doubled(Optional.from_value(x)).get_value().numpy().tolist() for x in (4, [1.5], 5)] == [8, [3], 10]
