@@ -28,7 +28,7 @@ from headrace.library.data.iterator import (
 )
 from headrace.library.data.options import Options
 from headrace.library.data.pad import padding_values_of, shapes_to_pad_to
-from headrace.library.data.structure import DatasetSpec, SparseTensorSpec, flat_shapes, flat_types
+from headrace.library.data.structure import DatasetSpec, flat_shapes, flat_types
 from headrace.library.numeric.random import get_seed
 
 AUTOTUNE = -1
@@ -259,10 +259,10 @@ class Dataset:
 
     def unbatch(self) -> Dataset:
         """The rows of each element."""
-        rows, flat = structure.of_rows(self.element_spec), nest.flatten(self.element_spec)
-        if not any(isinstance(one, SparseTensorSpec) for one in flat) and any(one.shape.ndims == 0 for one in flat):
-            raise ValueError(f"Cannot unbatch an input with scalar components. {at()}")
-        return self._then("UnbatchDataset", spec=rows)
+        for one in nest.flatten(self.element_spec):
+            if one.shape.ndims == 0:
+                raise ValueError(f"Cannot unbatch an input with scalar components. {at()}")
+        return self._then("UnbatchDataset", spec=structure.of_rows(self.element_spec))
 
     def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False) -> Dataset:
         """Datasets of ``size`` elements each, ``shift`` apart, of every ``stride``-th element."""

@@ -19,21 +19,22 @@ def starter(
     flat = nest.flatten(spec)
     plain = _plain(spec) if type(spec) is tuple and len(spec) == len(flat) else None
 
+    def converted(returned: Any) -> tuple[Any, ...]:
+        element = None if plain is None else plain(returned)
+        if element is not None:
+            return element
+        try:
+            leaves = nest.flatten_up_to(spec, returned)
+        except (TypeError, ValueError):
+            raise InvalidArgumentError(
+                None, None,
+                f"{called} yielded an element that did not match the expected structure. The expected structure was "
+                f"{nest.map_structure(lambda s: s.dtype, spec)}, but the yielded element was {returned!r}.",
+            ) from None  # fmt: skip
+        return tuple([_converted(leaf, one, returned, called) for leaf, one in zip(leaves, flat, strict=True)])
+
     def start(*values: Any) -> Iterator[tuple[Any, ...]]:
-        for returned in iter(generator(*values)):
-            element = None if plain is None else plain(returned)
-            if element is not None:
-                yield element
-                continue
-            try:
-                leaves = nest.flatten_up_to(spec, returned)
-            except (TypeError, ValueError):
-                raise InvalidArgumentError(
-                    None, None,
-                    f"{called} yielded an element that did not match the expected structure. The expected structure was "
-                    f"{nest.map_structure(lambda s: s.dtype, spec)}, but the yielded element was {returned!r}.",
-                ) from None  # fmt: skip
-            yield tuple([_converted(leaf, one, returned, called) for leaf, one in zip(leaves, flat, strict=True)])
+        return map(converted, generator(*values))  # which goes on after an element that is refused
 
     return start
 

@@ -182,12 +182,20 @@ def from_flat(spec: Any, tensors: Sequence[Tensor]) -> Any:
 def _value(spec: Any, tensor: Tensor) -> Any:
     if isinstance(spec, SparseTensorSpec):
         indices, values, dense_shape = raw_ops._SparseFromElement(tensor, T=spec.dtype, shape=spec.shape)
+        sizes = spec.shape.as_list() if spec.shape.ndims is not None else []
         if spec.shape.is_fully_defined():
-            dense_shape = convert_to_tensor(spec.shape.as_list(), dtypes.int64)
+            dense_shape = convert_to_tensor(sizes, dtypes.int64)
+        elif any(n is not None for n in sizes):  # so that they are known of what is made of it
+            pieces = raw_ops.Unpack(dense_shape, num=len(sizes))
+            dense_shape = raw_ops.Pack([p if n is None else _int64(n) for n, p in zip(sizes, pieces, strict=True)])
         return SparseTensor(indices, values, dense_shape)
     if isinstance(spec, _HolderSpec):
         return spec.value_type._of(tensor, spec.element_spec)
     return tensor
+
+
+def _int64(value: int) -> Tensor:
+    return convert_to_tensor(value, dtypes.int64)
 
 
 def flat_types(spec: Any) -> list[DType]:

@@ -12,6 +12,7 @@ from headrace.core.source import at
 from headrace.core.tensor_spec import TensorSpec
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Tensor
 from headrace.library.data import nest, structure
 from headrace.library.data.dataset import (
     AUTOTUNE,
@@ -178,12 +179,17 @@ def sampled(datasets: Sequence[Dataset], weights: Any, seed: int | None, stop_on
     if weights is None:
         logits = convert_to_tensor([1.0] * len(datasets))
     else:
+        if not isinstance(weights, Tensor) and len(weights) == len(datasets):
+            drawn = [(one, weight) for one, weight in zip(datasets, weights, strict=True) if weight > 0]
+            datasets, weights = zip(*drawn, strict=True) if drawn else ([datasets[0].take(0)], [1.0])
         weights = convert_to_tensor(weights)
         if not weights.shape.is_compatible_with([len(datasets)]):
             raise ValueError(
                 f"`weights` must have one number for each of {len(datasets)} datasets, got {weights} {at()}"
             )
         logits = raw_ops.Log(weights)
+    if len(datasets) == 1:
+        return datasets[0]
     return _directed(seeds.map(lambda s: _drawn(logits, s)), datasets, stop_on_empty)
 
 
@@ -249,4 +255,7 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset
     dtype = dtypes.as_dtype(dtype)
     largest = np.iinfo(np.int64).max if int(step) >= 0 else np.iinfo(np.int64).min
     numbers = Dataset.range(start, largest, step)
-    return numbers if dtype == dtypes.int64 else numbers.map(lambda n: raw_ops.Cast(n, DstT=dtype))
+    if dtype == dtypes.int64:
+        return numbers
+    f = trace_function(lambda n: raw_ops.Cast(n, DstT=dtype), "Counter", numbers.element_spec)
+    return numbers._called("MapDataset", f, preserve_cardinality=True)

@@ -67,7 +67,7 @@ def _(input_dataset, other_arguments, batch_size, num_parallel_calls, drop_remai
     _check_calls(num_parallel_calls)
     mapped = ParallelMap(input_dataset, f, [*other_arguments, *refs], num_parallel_calls)
     mapped.preserves = preserve_cardinality
-    return Batch(mapped, batch_size, drop_remainder, checks_remainder=True)
+    return Batch(mapped, batch_size, drop_remainder, by_place=True)
 
 
 @dataset(f"FilterDataset({_INPUT}, {_REFS}; predicate: func, {TYPES})", **_CAPTURED)

@@ -100,6 +100,8 @@ def _stack_values(values: Sequence[Value]) -> Value:
     if torch.Tensor in types:
         return torch.stack(values if len(types) == 1 else [tensor_held(value) for value in values])  # type: ignore[arg-type]
     first = values[0]
+    if any(value.shape != first.shape for value in values):  # numpy would repeat some of them, or cut them elsewhere
+        raise ValueError(f"cannot stack values of shapes {', '.join(str(tuple(value.shape)) for value in values)}")
     if first.dtype.hasobject:
         return _stack_strings(values)
     if not first.ndim:

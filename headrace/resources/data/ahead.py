@@ -90,7 +90,7 @@ class _PrefetchCursor(OneCursor):
                 self._size, self._was_full = min(2 * self._size, MOST), False
 
     def _note(self, outcome: Outcome) -> None:
-        self._ended = self._ended or (outcome.error is None and outcome.element is None)
+        self._ended = self._ended or outcome.is_end
 
     def _has_room(self) -> bool:
         return len(self._buffer) < self._size and not (self._ended or self._stopping or self.run.closed)
@@ -213,7 +213,7 @@ class _ParallelMapCursor(CallingCursor):
     def _begin_calls(self) -> None:
         while not self._ended and len(self._calls) < self._most:
             taken = Outcome.of(self.take)
-            if taken.error is None and taken.element is None:
+            if taken.is_end:
                 self._ended = True
                 break
             self._add(taken, self.index - 1)

@@ -45,9 +45,10 @@ def _taken(stage: Any) -> int:
 
 
 def _skipped(stage: Any) -> int:
+    n = cardinality(stage.input)
     if stage.count < 0:
-        return 0
-    return _scaled(cardinality(stage.input), lambda n: max(0, n - stage.count))
+        return UNKNOWN if n == UNKNOWN else 0
+    return _scaled(n, lambda n: max(0, n - stage.count))
 
 
 def _zipped(stage: Any) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from headrace.core.errors import InvalidArgumentError
 from headrace.resources.calling.batch import Element
+from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.source import Listed
 from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State, pause
 
@@ -199,12 +200,22 @@ class _ZipCursor(Cursor):
 
     def next(self) -> Element | None:
         joined: list[object] = []
+        error: Exception | None = None
         for cursor in () if self._over else self._cursors:
-            element = cursor.next()
-            if element is None:
-                self._over = True
+            try:
+                element = cursor.next()
+            except Exception as e:  # noqa: BLE001 - raised below: the chains stay side by side
+                pause()
+                error = error or e
+                continue
+            if element is not None:
+                joined += element
+                continue
+            self._over = True
+            if error is None:
                 break
-            joined += element
+        if error is not None:
+            raise error
         return None if self._over else tuple(joined)
 
     def ready(self) -> bool:
@@ -246,7 +257,7 @@ class Window(OneInput):
 class _WindowCursor(OneCursor):
     def __init__(self, stage: Window, run: Run) -> None:
         super().__init__(stage, run)
-        self._buffer: list[Element] = []  # from the first element of the next window on
+        self._buffer: list[Outcome] = []  # from the first element of the next window on; errors have their places
         self._over = False
 
     def next(self) -> Element | None:
@@ -254,27 +265,33 @@ class _WindowCursor(OneCursor):
         reach = (stage.size - 1) * stage.stride + 1
         while not self._over and len(self._buffer) < reach:
             pause()
-            element = self.input.next()
-            if element is None:
-                self._over = True
-            else:
-                self._buffer.append(element)
+            self._take(self._buffer)
         if not self._buffer or (len(self._buffer) < reach and stage.drop_remainder):
             return None
         window = self._buffer[: reach : stage.stride]
         self._forward(stage.shift)
-        return stage.made_of(window)  # type: ignore[no-any-return]
+        elements = [outcome.get() for outcome in window]
+        return stage.made_of(elements)  # type: ignore[no-any-return]
+
+    def _take(self, taken: list[Outcome]) -> None:
+        outcome = Outcome.of(self.input.next)
+        if outcome.error is not None:
+            pause()
+            self.run.check_open()
+        self._over = outcome.is_end
+        if not self._over:
+            taken.append(outcome)
 
     def _forward(self, count: int) -> None:
         missing = count - len(self._buffer)
         del self._buffer[:count]
         while missing > 0 and not self._over:
-            self._over = self.input.next() is None
+            self._take([])
             missing -= 1
 
     def position(self) -> State:
-        return [self._over, list(self._buffer)]
+        return [self._over, [outcome.save() for outcome in self._buffer]]
 
     def move(self, position: State) -> None:
         self._over, buffer = position
-        self._buffer = [tuple(element) for element in buffer]
+        self._buffer = list(map(Outcome.restored, buffer))

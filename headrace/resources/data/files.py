@@ -37,7 +37,9 @@ class Files(Stage):
         return 0
 
     def begin(self, run: Run) -> Cursor:
-        return _FilesCursor(self)
+        cursor = _FilesCursor(self)
+        run.at_close(cursor, _FilesCursor.close)
+        return cursor
 
 
 class _FilesCursor(Cursor):
@@ -63,7 +65,7 @@ class _FilesCursor(Cursor):
                 self._fill(self._read, elements, most)
             except OSError as e:
                 raise file_error(e, os.fsdecode(self._stage.names[self._at])) from None
-            except InvalidArgumentError:  # the whole file is not as it should be
+            except (InvalidArgumentError, DataLossError):  # the file is not as it should be: the next one may be
                 self._leave()
                 raise
 
@@ -88,8 +90,12 @@ class _FilesCursor(Cursor):
             file.seek(self._offset)
         self._read = stage.open(file, path, self._offset)
 
+    def close(self) -> None:
+        if self._close is not None:
+            self._close()
+
     def _leave(self) -> None:
-        self._close()
+        self.close()
         self._at, self._offset, self._read = self._at + 1, None, None
 
     def save(self) -> State:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from headrace.core.errors import DataLossError, InvalidArgumentError
+from headrace.core.errors import DataLossError, InvalidArgumentError, OpError
 from headrace.resources.calling.batch import Element, stack
 from headrace.resources.calling.value import tensor_held
 from headrace.resources.data.source import Slices
 from headrace.resources.data.sparse import SparseValue
-from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State
+from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State, pause
 
 
 class Batch(OneInput):
@@ -21,10 +21,11 @@ class Batch(OneInput):
 
     shares = False
 
-    def __init__(self, input: Stage, size: int, drop_remainder: bool, checks_remainder: bool = False) -> None:
-        """``checks_remainder``: elements that do not fit together are an error though they are dropped."""
+    def __init__(self, input: Stage, size: int, drop_remainder: bool, by_place: bool = False) -> None:
+        """``by_place``: an error belongs to the batch in which its element would be, and so does each element of that batch,
+        dropped or not: the next batch has what it has without errors."""
         super().__init__(input)
-        self.checks_remainder = checks_remainder
+        self.by_place = by_place
         if size < 1:
             raise InvalidArgumentError(None, None, "Batch size must be greater than zero.")
         self.size, self.drop_remainder = size, drop_remainder
@@ -49,13 +50,32 @@ class BatchCursor(OneCursor):
             return None
         stage = self.stage
         elements: list[Element] = []
-        self.input.fill(elements, stage.size)
+        if stage.by_place:
+            self._fill_by_place(elements)
+        else:
+            self.input.fill(elements, stage.size)
         self.over = len(elements) < stage.size
         dropped = stage.drop_remainder and len(elements) < stage.size
-        if not elements or (dropped and not stage.checks_remainder):
+        if not elements or (dropped and not stage.by_place):
             return None
         batch: Element = stage.made_of(elements)
         return None if dropped else batch
+
+    def _fill_by_place(self, elements: list[Element]) -> None:
+        """Takes all elements of the batch; raises the first error among them."""
+        first: OpError | None = None
+        while (missing := self.stage.size - len(elements)) > 0:
+            try:
+                self.input.fill(elements, missing)
+                break
+            except OpError as e:
+                pause()
+                self.run.check_open()
+                first = first or e
+                elements.append(())
+        if first is not None:
+            self.over = len(elements) < self.stage.size
+            raise first
 
     def position(self) -> State:
         return self.over
@@ -136,24 +156,32 @@ class SparseBatch(Batch):
         super().__init__(input, size, False)
         self.row_shape = tuple(row_shape)
 
+    def begin(self, run: Run) -> Cursor:
+        return _SparseBatchCursor(self, run)
+
     def made_of(self, elements: Sequence[Element]) -> Element:
         rows = [_sparse(tensor_held(value)) for (value,) in elements]
-        for row in rows:
-            if len(row.shape) != len(self.row_shape):
-                raise InvalidArgumentError(
-                    None, None,
-                    f"Input element had shape ({_shown(row.shape)}) that is incompatible with the row shape "
-                    f"({_shown(self.row_shape)}).",
-                )  # fmt: skip
-            if any(0 <= most < n for n, most in zip(row.shape, self.row_shape, strict=True)):
-                raise DataLossError(
-                    None, None,
-                    f"Input element had shape ({_shown(row.shape)}) that is incompatible with the row shape "
-                    f"({_shown(self.row_shape)}).",
-                )  # fmt: skip
         batch = SparseValue.stacked(rows)
         sizes = [n if most < 0 else most for n, most in zip(batch.shape[1:], self.row_shape, strict=True)]
         return (SparseValue(batch.indices, batch.values, (len(rows), *sizes)),)
+
+
+class _SparseBatchCursor(BatchCursor):
+    def take(self) -> Element | None:
+        """The next element; one that does not fit is an error immediately, and the elements after it are the next batch."""
+        element = super().take()
+        if element is not None:
+            shape, row_shape = tuple(element[0].shape), self.stage.row_shape
+            pairs = zip(shape, row_shape, strict=False)
+            fits = len(shape) == len(row_shape)
+            if not fits or any(0 <= most < n for n, most in pairs):
+                error_class = DataLossError if fits else InvalidArgumentError
+                raise error_class(
+                    None, None,
+                    f"Input element had shape ({_shown(shape)}) that is incompatible with the row shape "
+                    f"({_shown([None if n < 0 else n for n in row_shape])}).",
+                )  # fmt: skip
+        return element
 
 
 def _sparse(value: Any) -> SparseValue:
@@ -193,6 +221,8 @@ class _UnbatchCursor(OneCursor):
         for value in batch:
             if not value.ndim:
                 raise InvalidArgumentError(None, None, "Input element must have a non-scalar value in each component.")
+            if isinstance(value, SparseValue) and value.ndim < 2:
+                raise InvalidArgumentError(None, None, "Rank of input SparseTensor should be > 1, but saw rank: 1")
             if len(value) != len(batch[0]):
                 raise InvalidArgumentError(
                     None, None,

@@ -25,6 +25,10 @@ class Outcome:
         except Exception as e:  # noqa: BLE001 - whoever takes the element raises it
             return Outcome(error=from_python(e))
 
+    @property
+    def is_end(self) -> bool:
+        return self.error is None and self.element is None
+
     def get(self) -> Element | None:
         if self.error is not None:
             raise self.error

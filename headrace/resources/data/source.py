@@ -172,7 +172,11 @@ class _IteratedCursor(_Counted):
     def next(self) -> Element | None:
         if self._over:
             return None
-        element = self._advance()
+        try:
+            element = self._advance()
+        except Exception:
+            self.given += 1  # one that is refused
+            raise
         if element is None:
             self._end()
         else:
@@ -199,6 +203,9 @@ class _IteratedCursor(_Counted):
             _interruptible(elements.extend, islice(self._begun(), count))
             if len(elements) - before < count:
                 self._end()
+        except Exception:
+            self.given += 1  # one that is refused
+            raise
         finally:
             self.given += len(elements) - before
 
@@ -210,11 +217,17 @@ class _IteratedCursor(_Counted):
         if self._stage.go_to is not None:
             self._iterator = self._stage.go_to(self.given)
             return
+        refused: Exception | None = None
         for i in range(0 if self._over else self.given):
-            if self._advance() is None:
+            try:
+                element = self._advance()
+            except Exception as e:  # noqa: BLE001 - whoever took it knows
+                refused = e
+                continue
+            if element is None:
                 raise DataLossError(
                     None, None, f"{self._stage.title} had given {self.given} elements, it has only {i} now"
-                )
+                ) from refused
 
 
 def _interruptible(call: Callable[..., Any], *arguments: Any) -> Any:

@@ -20,7 +20,7 @@ _Key = tuple[type, str, str, int]
 
 
 class NodeState(ABC):
-    """State of one node, in no container, that has something to end with its session: threads, open files."""
+    """State of one node, or of one graph, that has something to end with its session: threads, open files."""
 
     @abstractmethod
     def end(self) -> None:
@@ -70,8 +70,12 @@ class Containers:
     def forget(self, owner: int) -> None:
         """Drops what belongs to one graph alone."""
         with self._lock:
+            own = [item for store in self._items.values() for key, item in store.items() if key[3] == owner]
             for container, store in self._items.items():
                 self._items[container] = {key: item for key, item in store.items() if key[3] != owner}
+        for item in own:
+            if isinstance(item, NodeState):
+                item.end()
 
     def reset(self, container: str) -> None:
         """Forgets everything in the container; plans made before must look their state up again."""

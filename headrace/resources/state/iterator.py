@@ -21,6 +21,7 @@ from headrace.resources.data.optional import OptionalValue
 from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.saved import decode, encode
 from headrace.resources.data.stage import Run, Stage, State, Submit
+from headrace.resources.state.container import NodeState
 from headrace.resources.stepping.attempt import Attempt, Ended, Waiting, finish
 from headrace.resources.stepping.waiting import Done, Later, Wait
 
@@ -141,8 +142,8 @@ class Serving:
                 self._submit(self._serve)
 
 
-class Iterator:
-    """Thread-safe.  Dropping it ends what goes on in the background."""
+class Iterator(NodeState):
+    """Thread-safe.  Dropping it, or closing its session, ends what goes on in the background and closes files."""
 
     def __init__(
         self, name: str, types: Sequence[DType], shapes: Sequence[TensorShape], submit: Submit, cores: int,
@@ -182,6 +183,9 @@ class Iterator:
             self._at_end = None if serving is None else weakref.finalize(self, serving.run.close)
         if last is not None:
             last.retire()
+
+    def end(self) -> None:
+        self._use(None)
 
     # ---- elements
 

@@ -294,3 +294,19 @@ def test_numbers_that_are_fed():
     with tf.Session() as sess:
         sess.run(iterator.initializer, {number: 3})
         assert sess.run(element).tolist() == [2, 5, 8]
+
+
+def test_rows_of_other_lengths_are_no_batch():
+    words = Dataset.from_tensor_slices(["a b", "c", "d"]).map(lambda line: tf.string_split([line]).values)
+    assert take(words.batch(3)) == ["InvalidArgumentError"]
+    rows = Dataset.from_generator(lambda: iter([[1, 2], [3], [4, 5, 6]]), tf.int32, [None])
+    assert take(rows.batch(3)) == ["InvalidArgumentError"]
+
+
+def test_an_error_leaves_zipped_datasets_side_by_side():
+    numbers = Dataset.from_tensor_slices(["0", "one", "2"]).map(lambda text: tf.string_to_number(text, tf.int32))
+    assert take(Dataset.zip((numbers, Dataset.range(3)))) == [(0, 0), "InvalidArgumentError", (2, 2)]
+
+
+def test_a_generator_goes_on_after_an_element_that_is_refused():
+    assert take(Dataset.from_generator(lambda: iter([0, "one", 2]), tf.int32, [])) == [0, "InvalidArgumentError", 2]
