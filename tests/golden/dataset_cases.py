@@ -598,10 +598,10 @@ def found(tf, seed):
             return {**static, "count": int(sess.run(count)), "elements": elements, "dtypes": dtypes}
 
 
-def taken(tf, sess, element, most_errors=None):
+def taken(tf, sess, element, most_errors=None, limit=LIMIT):
     """Elements as JSON has them, and the names of errors; and the types that arrays have."""
     elements, dtypes, errors = [], [], 0
-    while len(elements) < LIMIT and errors != most_errors:
+    while len(elements) < limit and errors != most_errors:
         try:
             value = sess.run(element)
             elements.append(plain(value))
