@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "tests" / "examples"))
 
 from run_both import numbers, run  # noqa: E402 - its folder is no package
 
-LOSSES = ("concurrent_steps", "lenet", "mlp", "model_parallel", "towers", "vae", "wgan_gp")
+LOSSES = ("concurrent_steps", "lenet", "mlp", "model_parallel", "text_classifier", "towers", "vae", "wgan_gp")
 STEPS = 40
 DYNAMIC = {
     "dqn": ["--steps", "201"],

@@ -133,7 +133,9 @@ def train(folder):
 def lines_of(folder):
     """A process that trains, and the lines that it writes."""
     folder.mkdir(exist_ok=True)
-    program = f"from library.data.test_checkpoint_resume import train; from pathlib import Path; train(Path({str(folder)!r}))"
+    program = (
+        f"from library.data.test_checkpoint_resume import train; from pathlib import Path; train(Path({str(folder)!r}))"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
     )
