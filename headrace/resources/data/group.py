@@ -50,10 +50,7 @@ class BatchCursor(OneCursor):
             return None
         stage = self.stage
         elements: list[Element] = []
-        if stage.by_place:
-            self._fill_by_place(elements)
-        else:
-            self.input.fill(elements, stage.size)
+        self.collect(elements)
         self.over = len(elements) < stage.size
         dropped = stage.drop_remainder and len(elements) < stage.size
         if not elements or (dropped and not stage.by_place):
@@ -61,8 +58,11 @@ class BatchCursor(OneCursor):
         batch: Element = stage.made_of(elements)
         return None if dropped else batch
 
-    def _fill_by_place(self, elements: list[Element]) -> None:
-        """Takes all elements of the batch; raises the first error among them."""
+    def collect(self, elements: list[Element]) -> None:
+        """Takes the elements of the batch; by place all of them, before the first error is raised."""
+        if not self.stage.by_place:
+            self.input.fill(elements, self.stage.size)
+            return
         first: OpError | None = None
         while (missing := self.stage.size - len(elements)) > 0:
             try:
@@ -167,10 +167,12 @@ class SparseBatch(Batch):
 
 
 class _SparseBatchCursor(BatchCursor):
-    def take(self) -> Element | None:
-        """The next element; one that does not fit is an error immediately, and the elements after it are the next batch."""
-        element = super().take()
-        if element is not None:
+    def collect(self, elements: list[Element]) -> None:
+        """One that does not fit is an error immediately, and the elements after it are the next batch."""
+        while len(elements) < self.stage.size:
+            element = self.input.next()
+            if element is None:
+                return
             shape, row_shape = tuple(element[0].shape), self.stage.row_shape
             pairs = zip(shape, row_shape, strict=False)
             fits = len(shape) == len(row_shape)
@@ -181,7 +183,7 @@ class _SparseBatchCursor(BatchCursor):
                     f"Input element had shape ({_shown(shape)}) that is incompatible with the row shape "
                     f"({_shown([None if n < 0 else n for n in row_shape])}).",
                 )  # fmt: skip
-        return element
+            elements.append(element)
 
 
 def _sparse(value: Any) -> SparseValue:
