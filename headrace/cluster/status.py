@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any
 
 from headrace.cluster.transport.interface import LinkStatistics, Transport
+from headrace.resources.state.iterator import Iterator
 from headrace.resources.state.memory import device_stats
 from headrace.resources.state.queue.queue import Queue
 from headrace.resources.stepping.step import Waiting
@@ -19,7 +20,7 @@ from headrace.runtime.host.worker import LocalWorker
 
 
 def worker_status(worker: LocalWorker) -> dict[str, Any]:
-    """The steps, queues and devices of a worker."""
+    """The steps, queues, iterators and devices of a worker.  Iterators that are asked note where their time goes for a while."""
     sessions = worker.sessions()
     stores = {id(store): store for store in [worker.resources, *(session.resources for session in sessions)]}
     return {
@@ -34,6 +35,11 @@ def worker_status(worker: LocalWorker) -> dict[str, Any]:
             _queue(container, device, queue)
             for store in stores.values()
             for container, device, queue in store.everything_of(Queue)
+        ],
+        "iterators": [
+            {"device": device, **iterator.report()}
+            for store in stores.values()
+            for _, device, iterator in store.everything_of(Iterator)
         ],
         "devices": [_device(worker, device) for device in worker.devices],
     }

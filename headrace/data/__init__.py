@@ -9,6 +9,7 @@ from headrace.library.data.iterator import get_output_shapes as get_output_shape
 from headrace.library.data.iterator import get_output_types as get_output_types
 from headrace.library.data.iterator import make_initializable_iterator as make_initializable_iterator
 from headrace.library.data.iterator import make_one_shot_iterator as make_one_shot_iterator
+from headrace.library.data.iterator import report as report
 from headrace.library.data.options import Options as Options
 from headrace.library.data.readers import FixedLengthRecordDataset as FixedLengthRecordDataset
 from headrace.library.data.readers import TextLineDataset as TextLineDataset

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Status = Mapping[str, Any]
@@ -18,6 +18,11 @@ def report(before: Sample, after: Sample) -> dict[str, Any]:
         "tasks": [_task(name, before.get(name, {}), status) for name, status in after.items()],
         "links": _links(before, after),
         "queues": [{"task": task, **queue} for task, status in after.items() for queue in status.get("queues", ())],
+        "stages": [
+            stage
+            for task, status in after.items()
+            for stage in _stages(task, before.get(task, {}).get("iterators", ()), status)
+        ],
         "waits": [
             {"task": task, "step": step["number"], "seconds": step["seconds"], **wait}
             for task, status in after.items()
@@ -35,7 +40,7 @@ def short(text: str) -> str:
 def _task(name: str, before: Status, after: Status) -> dict[str, Any]:
     if "error" in after:
         return {"task": name, "error": after["error"]}
-    own = {key: value for key, value in after.items() if key not in ("links", "queues", "time")}
+    own = {key: value for key, value in after.items() if key not in ("links", "queues", "iterators", "time")}
     return {**own, "steps_per_second": _rate(before, after, "steps_done", before, after)}
 
 
@@ -50,6 +55,31 @@ def _links(before: Sample, after: Sample) -> list[dict[str, Any]]:
             if "links" not in after.get(peer, {}):  # a client, or a task that does not answer
                 links[peer, task] = _direction("received", before.get(task, {}), status, old, link)
     return [{"from": start, "to": end, **link} for (start, end), link in links.items()]
+
+
+def _stages(task: str, before: Sequence[Mapping[str, Any]], after: Status) -> list[dict[str, Any]]:
+    """The stages of datasets, the last of each chain first: elements per second, and parts of the time between the samples.
+
+    Figures that have fallen are of a new iterator, or of one that was looked at again after a while: they are as good as any.
+    """
+    old = {(one["device"], one["iterator"], stage["stage"]): stage for one in before for stage in one["stages"]}
+    began = {(one["device"], one["iterator"]): one["seconds"] for one in before}
+    rows = []
+    for one in after.get("iterators", ()):
+        place = (one["device"], one["iterator"])
+        seconds = one["seconds"] - began.get(place, 0.0)
+        fresh = seconds <= 0
+        seconds = one["seconds"] if fresh else seconds
+        for stage in one["stages"]:
+            earlier = {} if fresh else old.get((*place, stage["stage"]), {})
+            new = {key: stage[key] - earlier.get(key, 0) for key in ("elements", "computing_s", "waited_s")}
+            rates = {key: value / seconds if seconds > 0 else None for key, value in new.items()}
+            rows.append({
+                "task": task, "iterator": one["iterator"], "stage": stage["stage"], "held": stage.get("held"),
+                "room": stage.get("room"), "elements_per_second": rates["elements"], "computing": rates["computing_s"],
+                "waited": rates["waited_s"],
+            })  # fmt: skip
+    return rows
 
 
 def _direction(

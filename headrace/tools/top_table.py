@@ -26,6 +26,8 @@ def tables(report: dict[str, Any], title: str = "") -> RenderableType:
         parts += [Text(""), _waits(report["waits"])]
     if report["queues"]:
         parts += [Text(""), _queues(report["queues"])]
+    if report["stages"]:
+        parts += [Text(""), _stages(report["stages"])]
     if report["links"]:  # last: there are many of them, and a small terminal cuts them off
         parts += [Text(""), _links(report["links"])]
     return Group(*parts)
@@ -93,6 +95,17 @@ def _queues(queues: Sequence[dict[str, Any]]) -> Table:
         table.add_row(
             name, short(queue["task"]), _bar(queue["size"], queue["capacity"]), f"{queue['size']} of {capacity}",
             str(queue["waiting_to_add"]), str(queue["waiting_to_take"]),
+        )  # fmt: skip
+    return table
+
+
+def _stages(stages: Sequence[dict[str, Any]]) -> Table:
+    """Computing is in cores: 1 is one thread that does nothing else.  Waited is the part of the time that others wait for it."""
+    table = _table("stage of a dataset...", "on", ">elements/s", ">computing", ">waited", "filled")
+    for stage in stages:
+        table.add_row(
+            stage["stage"], short(stage["task"]), number(stage["elements_per_second"]), number(stage["computing"]),
+            number(stage["waited"]), "" if stage["held"] is None else f"{stage['held']} of {stage['room']}",
         )  # fmt: skip
     return table
 

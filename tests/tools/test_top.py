@@ -185,6 +185,43 @@ def test_a_full_queue_and_a_step_that_waits(cluster: Any, capsys: pytest.Capture
     assert "ps 0" in text and "worker 1 does not answer" in text and "0 of 3" not in text
 
 
+def iterator(seconds: float, elements: int, computing: float, waited: float) -> dict[str, Any]:
+    stage = {
+        "stage": "ShuffleDataset 'rows' (made at train.py:5)", "elements": elements, "computing_s": computing,
+        "waited_s": waited, "held": 90, "room": 100,
+    }  # fmt: skip
+    return {"device": "cpu", "iterator": "it", "made_at": "train.py:9", "seconds": seconds, "stages": [stage]}
+
+
+def test_stages_of_datasets_as_rates() -> None:
+    before = {PS: status(PS, 10.0, 1, [], iterators=[iterator(4.0, 1000, 1.0, 2.0)])}
+    after = {PS: status(PS, 12.0, 1, [], iterators=[iterator(6.0, 1500, 2.0, 2.5)])}
+    (row,) = report(before, after)["stages"]
+    assert (row["task"], row["iterator"], row["held"], row["room"]) == (PS, "it", 90, 100)
+    assert (row["elements_per_second"], row["computing"], row["waited"]) == (250.0, 0.5, 0.25)
+    begun_anew = {PS: status(PS, 12.0, 1, [], iterators=[iterator(0.5, 10, 0.1, 0.2)])}
+    (row,) = report(before, begun_anew)["stages"]
+    assert (row["elements_per_second"], row["computing"], row["waited"]) == (20.0, 0.2, 0.4)
+    text = io.StringIO()
+    Console(file=text, width=120).print(tables(report(before, after)))
+    assert "ShuffleDataset 'rows' (made at train.py:5)" in text.getvalue() and "90 of 100" in text.getvalue()
+
+
+def test_the_stages_of_a_cluster(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with tf.device("/job:ps"):
+        made = tf.data.Dataset.range(10).batch(2).make_initializable_iterator()
+        element = made.get_next()
+    config = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:0"])
+    with tf.Session(cluster[1].target, config=config) as session:
+        session.run(made.initializer)
+        session.run(element)
+        assert show_cluster(cluster[0].target, as_json=True, interval=0.01) == 0
+        session.run(element)
+        assert show_cluster(cluster[0].target, as_json=True, interval=0.01) == 0
+    shown = json.loads(capsys.readouterr().out.partition("\n}\n")[2])["stages"]
+    assert [(row["task"], row["stage"].split()[0]) for row in shown] == [(PS, "BatchDatasetV2"), (PS, "RangeDataset")]
+
+
 class TestProblems:
     @pytest.mark.parametrize("target", ["localhost", "http://localhost:1", "grpc://:22", "grpc://localhost:0", ""])
     def test_a_bad_target(self, target: str, capsys: pytest.CaptureFixture[str]) -> None:

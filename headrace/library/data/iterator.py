@@ -300,3 +300,15 @@ def get_output_shapes(dataset_or_iterator: Any) -> Any:
 def get_output_classes(dataset_or_iterator: Any) -> Any:
     """The classes of the components of an element."""
     return classes_of(get_structure(dataset_or_iterator))
+
+
+def report(iterator: Iterator) -> Tensor:
+    """What the stages of the dataset have done, as a tensor of JSON: run it twice, and look at the difference.
+
+    For each stage: the elements that it gave, the seconds that it computed itself, the seconds that what comes after it waited
+    for it, and what its buffer holds.  They are counted from the first time that it is run, until ten seconds after the last.
+    """
+    if not isinstance(iterator, Iterator):
+        raise TypeError(f"report needs an iterator of a dataset, got {iterator!r} {at()}")
+    text: Tensor = raw_ops._IteratorReport(iterator._iterator_resource, name="report")
+    return text

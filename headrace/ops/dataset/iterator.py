@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 import weakref
 
@@ -151,6 +152,20 @@ for _name in ("IteratorFromStringHandle", "IteratorFromStringHandleV2"):
             shapes = node.attrs["output_shapes"] or [TensorShape(None)] * len(iterator.types)
             check_same(node.attrs["output_types"], shapes, iterator.types, iterator.shapes)
         return iterator
+
+
+# ---- where its time goes
+
+report = op("_IteratorReport(iterator: resource) -> (report: string)", stateful=True, host=True)
+report.not_differentiable()
+report.shape(lambda iterator: ())
+
+
+@report.kernel
+def _(iterator):
+    """What the stages have done, as JSON."""
+    check_resource(iterator, Iterator)
+    return np.array(json.dumps(iterator.report()).encode(), object)
 
 
 # ---- the position of an iterator as a tensor

@@ -57,6 +57,9 @@ class _PrefetchCursor(OneCursor):
     def ready(self) -> bool:
         return bool(self._buffer) or self._ended
 
+    def fullness(self) -> tuple[int, int]:
+        return len(self._buffer), self._size
+
     def next(self) -> Element | None:
         with self._changed:
             while not self._buffer and not self._ended and self._state == _RUNNING:
@@ -210,6 +213,9 @@ class _ParallelMapCursor(CallingCursor):
         except OutOfRangeError:
             return None
 
+    def fullness(self) -> tuple[int, int]:
+        return len(self._calls), self._most
+
     def _begin_calls(self) -> None:
         while not self._ended and len(self._calls) < self._most:
             taken = Outcome.of(self.take)
@@ -224,7 +230,8 @@ class _ParallelMapCursor(CallingCursor):
             self._calls.append(_Call(taken.get, self._changed))
             self._calls[-1].run()
         else:
-            self._calls.append(_Call(lambda: stage.call(element, index), self._changed))
+            call = stage.call if self.run.watch is None else self.run.watch.calling(stage, stage.call)
+            self._calls.append(_Call(lambda: call(element, index), self._changed))
             if self._most > 1:
                 self.run.submit(self._calls[-1].run)
 

@@ -35,7 +35,7 @@ class Calling(OneInput):
 
     def by_rows(self, run: Run) -> RowFunction | None:
         """The function for many elements, where that gives the same elements and is worth it: they are small then."""
-        if not (self.repeatable and run.by_rows and _are_small(self.input)):
+        if not (self.repeatable and run.settings.by_rows and _are_small(self.input)):
             return None
         by_rows = getattr(self.function, "by_rows", None)
         return None if by_rows is None else by_rows(len(self.input.types))

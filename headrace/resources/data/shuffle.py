@@ -148,6 +148,9 @@ class _ShuffleCursor(OneCursor):
         if len(taken) < count:
             super().fill(elements, count - len(taken))
 
+    def fullness(self) -> tuple[int, int]:
+        return self._held, self.stage.size
+
     def position(self) -> State:
         return [self._words.position(), [s.save() for s in self._slices], self._epoch, self._over, self._empty]
 

@@ -9,15 +9,18 @@ What the cursors of one iterator share over epochs (the seeds of a shuffle, the 
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from headrace.core.errors import CancelledError, OpError
 from headrace.resources.calling.batch import Element
+from headrace.resources.data.watch import Figures, Watch, fill_one_by_one, title_of
 from headrace.resources.stepping.interrupt import shield
 from headrace.resources.stepping.step import current
 
@@ -49,8 +52,12 @@ class Stage(ABC):
     shapes: tuple[Any, ...] = ()
     name: str = ""  # of its node
     title: str = "a dataset"  # in messages
-    one_by_one = False  # asks for functions to be called for single elements only
     device: Any = None  # torch's, in whose memory its elements are; None: the host's
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "begin" in vars(cls):
+            cls.begin = _told(cls.begin)  # type: ignore[method-assign, assignment]
 
     @abstractmethod
     def begin(self, run: Run) -> Cursor:
@@ -78,6 +85,18 @@ class Stage(ABC):
             yield from stage.within()
 
 
+def _told(begin: Callable[[Any, Run], Cursor]) -> Callable[[Any, Run], Cursor]:
+    """What begins a cursor, and tells its run of it."""
+
+    @functools.wraps(begin)
+    def told(stage: Any, run: Run) -> Cursor:
+        cursor = begin(stage, run)
+        run.note(stage, cursor)
+        return cursor
+
+    return told
+
+
 class Cursor(ABC):
     """A position in a stage.  Used by one thread at a time."""
 
@@ -87,16 +106,15 @@ class Cursor(ABC):
 
     def fill(self, elements: list[Element], count: int) -> None:
         """Adds the next elements to a list: so many, fewer at the end.  Those before one that fails are added."""
-        take, add = self.next, elements.append
-        for _ in range(count):
-            element = take()
-            if element is None:
-                return
-            add(element)
+        fill_one_by_one(self, elements, count)
 
     def ready(self) -> bool:
         """Whether `next` would not wait for another thread.  Asked of stages that block."""
         return False
+
+    def fullness(self) -> tuple[int, int] | None:
+        """How many elements its buffer holds, and how many it has room for."""
+        return None
 
     @abstractmethod
     def save(self) -> State:
@@ -107,31 +125,42 @@ class Cursor(ABC):
         """Goes on from what `save` gave.  Called once, before `next`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the cursors of a run work."""
+
+    statistics: Statistics | None = None  # what they tell what they do
+    by_rows: bool = True  # functions may be called for many elements at once
+
+
 class Run:
     """One use of a chain by one iterator.  Cursors of its stages may be on several threads."""
 
     def __init__(
-        self, stage: Stage, submit: Submit, cores: int = 1, statistics: Statistics | None = None, by_rows: bool = True
+        self, stage: Stage, submit: Submit, cores: int = 1, settings: Settings = Settings(), watch: Watch | None = None
     ) -> None:
-        """``submit`` runs a call on another thread, some time.  ``cores``: how many calls are worth running together.
-
-        ``by_rows``: functions may be called for many elements at once.
-        """
-        self.submit, self.cores = submit, cores
-        self.statistics = statistics
+        """``submit`` runs a call on another thread, some time.  ``cores``: how many calls are worth running together."""
+        self.submit, self.cores, self.settings = submit, cores, settings
+        self._watch = [watch]  # one for all copies
+        self._lock = threading.Lock()  # of what it is told
+        self._cursors: weakref.WeakKeyDictionary[Cursor, Stage] = weakref.WeakKeyDictionary()
         self._ended = threading.Event()
         self._stages = list(dict.fromkeys(stage.within()))
-        self.by_rows = by_rows and not any(stage.one_by_one for stage in self._stages)
         self._shared: dict[Stage, Saved] = {}
         self._restored: dict[Stage, State] = {}  # what will be shared when a cursor asks for it
         self._at_close: weakref.WeakKeyDictionary[Any, Callable[[Any], None]] = weakref.WeakKeyDictionary()
         self.cursor = stage.begin(self)
 
-    def under(self, statistics: Statistics) -> Run:
-        """This run for cursors that tell the statistics what they do."""
+    def under(self, **changed: Any) -> Run:
+        """This run with other settings, for the cursors before some stage."""
         run = copy(self)
-        run.statistics = statistics
+        run.settings = replace(self.settings, **changed)
         return run
+
+    @property
+    def watch(self) -> Watch | None:
+        """Who looks."""
+        return self._watch[0]
 
     @property
     def closed(self) -> bool:
@@ -139,9 +168,37 @@ class Run:
 
     def inner(self, stage: Stage) -> Run:
         """The run of a dataset that a function has made; it ends with this one."""
-        run = Run(stage, self.submit, self.cores, self.statistics, self.by_rows)
+        run = Run(stage, self.submit, self.cores, self.settings, self.watch)
         self.at_close(run, Run.close)
         return run
+
+    def note(self, stage: Stage, cursor: Cursor) -> None:
+        """A cursor has begun."""
+        with self._lock:
+            self._cursors[cursor] = stage
+        if self.watch is not None:
+            self.watch.attach(stage, cursor)
+
+    def look(self, watch: Watch | None) -> None:
+        """Has its cursors watched, or no longer, and those of inner runs."""
+        self._watch[0] = watch
+        with self._lock:
+            cursors = list(self._cursors.items())
+            inner = [owner for owner in self._at_close if isinstance(owner, Run)]
+        for cursor, stage in cursors:
+            Watch.detach(cursor)
+            if watch is not None:
+                watch.attach(stage, cursor)
+        for run in inner:
+            run.look(watch)
+
+    def report(self) -> list[dict[str, Any]]:
+        """What was noted of each stage, the last of the chain first, and what buffers hold."""
+        figures = {} if self.watch is None else dict(self.watch.figures)
+        with self._lock:
+            buffers = {title_of(stage): cursor.fullness() for cursor, stage in self._cursors.items()}
+        titles = dict.fromkeys([*map(title_of, self._stages), *figures])
+        return [_described(title, figures.get(title, Figures()), buffers.get(title)) for title in titles]
 
     def shared(self, stage: Stage, make: Callable[[], T]) -> T:
         """What all cursors of a stage share."""
@@ -153,7 +210,8 @@ class Run:
 
     def at_close(self, owner: Any, call: Callable[[Any], None]) -> None:
         """Calls it with the owner when the run ends, if the owner is there: each epoch has cursors of its own."""
-        self._at_close[owner] = call
+        with self._lock:
+            self._at_close[owner] = call
 
     def forget(self, run: Run) -> None:
         """An inner run is over."""
@@ -163,7 +221,9 @@ class Run:
     def close(self) -> None:
         """Nothing goes on in the background, and who waits is told so."""
         self._ended.set()
-        for owner, call in list(self._at_close.items()):
+        with self._lock:
+            owners = list(self._at_close.items())
+        for owner, call in owners:
             call(owner)
 
     def check_open(self) -> None:
@@ -184,6 +244,12 @@ class Run:
                 self._shared[stage].restore(saved)
             elif saved is not None:
                 self._restored[stage] = saved
+
+
+def _described(title: str, figures: Figures, fullness: tuple[int, int] | None) -> dict[str, Any]:
+    seconds = {"computing_s": figures.computed / 1e9, "waited_s": figures.waited / 1e9}
+    buffer = {} if fullness is None else {"held": fullness[0], "room": fullness[1]}
+    return {"stage": title, "elements": figures.elements, **seconds, **buffer}
 
 
 class OneInput(Stage):

@@ -50,7 +50,7 @@ class Measured(OneInput):
 
 class _MeasuredCursor(OneCursor):
     def next(self) -> Element | None:
-        statistics = self.run.statistics
+        statistics = self.run.settings.statistics
         if statistics is None:
             return self.input.next()
         element, value = self.stage.measure(self.input.next)
@@ -80,7 +80,7 @@ class Observed(OneInput):
         self.device = input.device
 
     def begin(self, run: Run) -> Cursor:
-        return self.input.begin(run.under(self.statistics))
+        return self.input.begin(run.under(statistics=self.statistics))
 
 
 def _measured_everywhere(stage: Stage, copies: dict[Stage, Stage]) -> Stage:

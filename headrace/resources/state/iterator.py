@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from time import monotonic, perf_counter_ns
 from typing import Any, Final
 
 from headrace.core.dtypes import DType
@@ -21,10 +22,12 @@ from headrace.resources.data.optional import OptionalValue
 from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.saved import decode, encode
 from headrace.resources.data.stage import Run, Stage, State, Submit
+from headrace.resources.data.watch import Watch
 from headrace.resources.state.container import NodeState
 from headrace.resources.stepping.attempt import Attempt, Ended, Waiting, finish
 from headrace.resources.stepping.waiting import Done, Later, Wait
 
+WATCHED_S: Final = 10.0
 NOT_INITIALIZED: Final = (
     "GetNext() failed because the iterator has not been initialized. Ensure that you have run the initializer operation for "
     "this iterator before getting the next element."
@@ -34,12 +37,13 @@ NOT_INITIALIZED: Final = (
 class Take(Attempt):
     """Takes the next element."""
 
-    __slots__ = ("as_optional", "on_device", "serving")
+    __slots__ = ("as_optional", "on_device", "serving", "span")
     called = "GetNext"
 
     def __init__(self, done: Done, as_optional: bool, on_device: bool) -> None:
         super().__init__(done)
         self.as_optional, self.on_device = as_optional, on_device
+        self.span = getattr(done, "stage", None)  # of a step that is traced: what is told of the work of each stage
         self.serving: Serving | None = None  # None while the dataset is being made
 
     def result(self, outcome: Outcome, device: Any) -> Any:
@@ -67,8 +71,11 @@ class Serving:
         self._left = deque(left)  # computed for steps that were ended
         self._busy = False  # a thread uses the cursor
         self._retired = False
+        self._watched_until = 0.0
 
     def take(self, attempt: Take) -> None:
+        if attempt.span is not None:
+            self._watch().span = attempt.span
         with self._changed:
             if attempt.ended:
                 return
@@ -100,6 +107,11 @@ class Serving:
                 self._busy = more
                 self._close_if_over()
                 self._changed.notify_all()
+            watch = self.run.watch
+            if watch is not None:
+                watch.span = None
+                if monotonic() > self._watched_until:
+                    self.run.look(None)
             finish(ended)
             if not more:
                 return
@@ -126,6 +138,26 @@ class Serving:
     def _close_if_over(self) -> None:
         if self._retired and not self._takers:
             self.run.close()
+
+    def _watch(self) -> Watch:
+        watch = self.run.watch
+        if watch is None:
+            watch = Watch()
+            self.run.look(watch)
+        return watch
+
+    def report(self) -> dict[str, Any]:
+        """What the stages have done since somebody looked first; noted until `WATCHED_S` after the last look."""
+        watch = self._watch()
+        self._watched_until = monotonic() + WATCHED_S
+        seconds = (perf_counter_ns() - watch.began) / 1e9
+        return {"seconds": seconds, "waiting": len(self._takers), "stages": self.run.report()}
+
+    def watched_like(self, other: Serving) -> None:
+        """Goes on with what was noted of another way through the dataset."""
+        self._watched_until = other._watched_until
+        if other.run.watch is not None:
+            self.run.look(other.run.watch)
 
     def save(self) -> State:
         """The whole position."""
@@ -182,6 +214,8 @@ class Iterator(NodeState):
                 self._at_end.detach()
             self._at_end = None if serving is None else weakref.finalize(self, serving.run.close)
         if last is not None:
+            if serving is not None:
+                serving.watched_like(last)
             last.retire()
 
     def end(self) -> None:
@@ -234,6 +268,14 @@ class Iterator(NodeState):
         elif serving is not None:
             for attempt in early:
                 serving.take(attempt)
+
+    # ---- where its time goes
+
+    def report(self) -> dict[str, Any]:
+        """What the stages of its dataset have done since somebody looked first."""
+        serving = self._serving
+        found = {"seconds": 0.0, "waiting": 0, "stages": []} if serving is None else serving.report()
+        return {"iterator": self.name, "made_at": self._made_at, **found}
 
     def cancel(self, attempt: Take, error: Exception) -> None:
         ended: Ended = []

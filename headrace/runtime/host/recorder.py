@@ -19,6 +19,7 @@ class Entry(NamedTuple):
     began: int
     ended: int
     thread: int
+    stage: str = ""  # of a dataset, whose element the node took
 
 
 class Recorder:
@@ -50,4 +51,8 @@ class Recorder:
             self.entries.append(Entry(node, began, perf_counter_ns(), threading.get_ident()))
             done(result, error)
 
+        def stage(title: str, stage_began: int, ended: int) -> None:
+            self.entries.append(Entry(node, stage_began, ended, threading.get_ident(), title))
+
+        over.stage = stage  # type: ignore[attr-defined]  # told by iterators of datasets
         return over

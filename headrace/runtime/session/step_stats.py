@@ -27,14 +27,17 @@ def step_stats(recorder: Recorder, host: str) -> Any:
 
 def _fill(stats: Any, entry: Entry, offset: int) -> None:
     node, nanos = entry.node, entry.ended - entry.began
-    stats.node_name = node.name
-    stats.timeline_label = f"{node.name} = {node.type}({', '.join(map(_label_name, node.inputs))})"
+    stats.node_name, inputs = node.name, ", ".join(map(_label_name, node.inputs))
+    stats.timeline_label = f"{node.name} = {node.type}({inputs})"
+    if entry.stage:
+        stats.node_name = f"{node.name}/{entry.stage.partition(' ')[0]}"
+        stats.timeline_label = f"{stats.node_name} = {entry.stage}"
     stats.scheduled_nanos = stats.all_start_nanos = entry.began + offset
     stats.op_end_rel_nanos = stats.all_end_rel_nanos = nanos
     stats.scheduled_micros = stats.all_start_micros = stats.all_start_nanos // 1000
     stats.op_end_rel_micros = stats.all_end_rel_micros = nanos // 1000
     stats.thread_id = entry.thread & 0xFFFFFFFF
-    for slot, value in enumerate(node.outputs):
+    for slot, value in enumerate(() if entry.stage else node.outputs):
         description = stats.output.add(slot=slot).tensor_description
         description.dtype = value.dtype.base_dtype.as_datatype_enum
         description.shape.CopyFrom(value.shape.as_proto())
@@ -49,7 +52,8 @@ def cost_graph(plan: StepPlan, recorder: Recorder, host: str) -> Any:
     """What each node of a step cost: microseconds, and bytes of its outputs where their shapes are static."""
     nanos: Counter[str] = Counter()
     for entry in recorder.entries:
-        nanos[entry.node.name] += entry.ended - entry.began
+        if not entry.stage:
+            nanos[entry.node.name] += entry.ended - entry.began
     nodes = step_nodes(plan)
     numbers = {name: number for number, name in enumerate(nodes)}
     final = {value.op.name for value in plan.fetches} | {node.name for node in plan.graph.targets}

@@ -1,6 +1,7 @@
 """Iterators: how they begin, end, begin again, are chosen by a step, and are ended."""
 
 import gc
+import json
 import threading
 
 import numpy as np
@@ -412,3 +413,44 @@ def test_an_iterator_on_another_device_than_what_uses_its_elements():
         sess.run(v.initializer)
         sess.run(iterator.initializer)
         assert [e.tolist() for e in drain(sess, result)] == [[4, 7], [10, 13], [16]]
+
+
+def test_report_says_where_the_time_goes(monkeypatch):
+    dataset = tf.data.Dataset.range(100).shuffle(10, seed=1).map(lambda x: x * 2).batch(2)
+    iterator = dataset.make_initializable_iterator()
+    element, report = iterator.get_next(), tf.data.report(iterator)
+    with tf.Session() as sess:
+        assert json.loads(sess.run(report))["stages"] == []
+        sess.run(iterator.initializer)
+        sess.run(element)
+        assert {stage["elements"] for stage in json.loads(sess.run(report))["stages"]} == {0}
+        for _ in range(3):
+            sess.run(element)
+        stages = json.loads(sess.run(report))["stages"]
+        assert [stage["stage"].split()[0] for stage in stages] == [
+            "BatchDatasetV2", "MapDataset", "ShuffleDataset", "RangeDataset"
+        ]  # fmt: skip
+        assert [stage["elements"] for stage in stages] == [3, 6, 6, 6]
+        assert (stages[2]["held"], stages[2]["room"]) == (9, 10)
+        assert all(stage["waited_s"] >= stage["computing_s"] > 0 for stage in stages)
+        monkeypatch.setattr("headrace.resources.state.iterator.WATCHED_S", -1.0)
+        sess.run([report])
+        sess.run(element)  # nobody looks any more
+        sess.run(element)
+        assert [stage["elements"] for stage in json.loads(sess.run(report))["stages"]] == [0, 0, 0, 0]
+    with pytest.raises(TypeError, match="an iterator of a dataset"):
+        tf.data.report(dataset)
+
+
+def test_a_traced_step_shows_the_stages():
+    iterator = tf.data.Dataset.range(9).map(lambda x: x * 2).batch(2).make_one_shot_iterator()
+    element = iterator.get_next()
+    with tf.Session() as sess:
+        sess.run(element)
+        metadata = tf.RunMetadata()
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        assert sess.run(element, options=options, run_metadata=metadata).tolist() == [4, 6]
+        assert sess.run(element).tolist() == [8, 10]
+    names = [node.node_name for device in metadata.step_stats.dev_stats for node in device.node_stats]
+    counts = {name: names.count(f"IteratorGetNext/{name}") for name in ("BatchDatasetV2", "MapDataset", "RangeDataset")}
+    assert counts == {"BatchDatasetV2": 1, "MapDataset": 2, "RangeDataset": 2}
