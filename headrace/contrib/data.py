@@ -25,3 +25,12 @@ from headrace.library.data.transform import scan as scan
 from headrace.library.data.transform import shuffle_and_repeat as shuffle_and_repeat
 from headrace.library.data.transform import unbatch as unbatch
 from headrace.library.data.transform import unique as unique
+from headrace.library.data.device import copy_to_device as copy_to_device
+from headrace.library.data.device import prefetch_to_device as prefetch_to_device
+from headrace.library.data.optional import Optional as Optional
+from headrace.library.data.optional import get_next_as_optional as get_next_as_optional
+from headrace.library.data.readers import SqlDataset as SqlDataset
+from headrace.library.data.stats import StatsAggregator as StatsAggregator
+from headrace.library.data.stats import bytes_produced_stats as bytes_produced_stats
+from headrace.library.data.stats import latency_stats as latency_stats
+from headrace.library.data.stats import set_stats_aggregator as set_stats_aggregator
