@@ -345,7 +345,10 @@ class Dataset:
 
     def with_options(self, options: Options) -> Dataset:
         """A dataset with the same elements, read in the way that the options say."""
-        dataset = _Made(self._variant_tensor, self.element_spec, [self])
+        if options.experimental_optimization.map_vectorization.enabled is False:
+            dataset = self._then("_OneByOneDataset")
+        else:
+            dataset = _Made(self._variant_tensor, self.element_spec, [self])
         dataset._given_options = self.options().merge(options)
         return dataset
 

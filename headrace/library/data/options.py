@@ -73,6 +73,9 @@ class DistributeOptions(_Settings):
 class Options(_Settings):
     """Settings for ``dataset.with_options(options)``.
 
+    ``experimental_optimization.map_vectorization.enabled = False``: functions of the datasets before ``with_options`` are called
+    for one element at a time.  Otherwise those that can be are called for many at once, which gives the same elements.
+
     ``experimental_deterministic = False`` lets parallel calls give their results in the order in which they are ready, and
     ``experimental_stats`` names who is told of what the dataset measures (`StatsAggregator`).  The others are accepted
     as TensorFlow has them; what they tune there is decided here without them.

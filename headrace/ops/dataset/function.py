@@ -16,7 +16,7 @@ from headrace.ops.dataset.declare import TYPES, check_dataset, dataset, describe
 from headrace.resources.calling.batch import whole
 from headrace.resources.data.ahead import ParallelMap, Prefetch
 from headrace.resources.data.cardinality import cardinality
-from headrace.resources.data.function import Filter, Interleave, Map, Reduction, Scan, TakeWhile
+from headrace.resources.data.function import Filter, Interleave, Map, OneByOne, Reduction, Scan, TakeWhile
 from headrace.resources.data.group import Batch
 from headrace.resources.data.reducer import GroupByReducer
 from headrace.resources.data.stage import Run
@@ -50,6 +50,12 @@ def _(input_dataset, other_arguments, num_parallel_calls, refs, f, sloppy, prese
     mapped = ParallelMap(input_dataset, f, [*other_arguments, *refs], num_parallel_calls, sloppy)
     mapped.preserves = preserve_cardinality
     return mapped
+
+
+@dataset(f"_OneByOneDataset(input_dataset: variant; {TYPES})")
+def _(input_dataset):
+    check_dataset(input_dataset)
+    return OneByOne(input_dataset)
 
 
 def _check_calls(number):

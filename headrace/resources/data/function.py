@@ -91,6 +91,19 @@ class _MapCursor(CallingCursor):
             return None
 
 
+class OneByOne(OneInput):
+    """The same elements; functions before it are called for single ones only."""
+
+    is_setting = True
+
+    def __init__(self, input: Stage) -> None:
+        super().__init__(input)
+        self.device = input.device
+
+    def begin(self, run: Run) -> Cursor:
+        return self.input.begin(run.under(by_rows=False))
+
+
 class _BesideCursor(CallingCursor):
     """Elements, each with what the function says of it behind its values."""
 

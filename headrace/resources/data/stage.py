@@ -52,11 +52,12 @@ class Stage(ABC):
     shapes: tuple[Any, ...] = ()
     name: str = ""  # of its node
     title: str = "a dataset"  # in messages
+    is_setting = False  # it has no cursor of its own
     device: Any = None  # torch's, in whose memory its elements are; None: the host's
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        if "begin" in vars(cls):
+        if "begin" in vars(cls) and not cls.is_setting:
             cls.begin = _told(cls.begin)  # type: ignore[method-assign, assignment]
 
     @abstractmethod
@@ -133,11 +134,14 @@ class Settings:
     by_rows: bool = True  # functions may be called for many elements at once
 
 
+PLAIN = Settings()
+
+
 class Run:
     """One use of a chain by one iterator.  Cursors of its stages may be on several threads."""
 
     def __init__(
-        self, stage: Stage, submit: Submit, cores: int = 1, settings: Settings = Settings(), watch: Watch | None = None
+        self, stage: Stage, submit: Submit, cores: int = 1, settings: Settings = PLAIN, watch: Watch | None = None
     ) -> None:
         """``submit`` runs a call on another thread, some time.  ``cores``: how many calls are worth running together."""
         self.submit, self.cores, self.settings = submit, cores, settings
@@ -175,7 +179,7 @@ class Run:
     def note(self, stage: Stage, cursor: Cursor) -> None:
         """A cursor has begun."""
         with self._lock:
-            self._cursors[cursor] = stage
+            self._cursors.setdefault(cursor, stage)
         if self.watch is not None:
             self.watch.attach(stage, cursor)
 
@@ -197,7 +201,7 @@ class Run:
         figures = {} if self.watch is None else dict(self.watch.figures)
         with self._lock:
             buffers = {title_of(stage): cursor.fullness() for cursor, stage in self._cursors.items()}
-        titles = dict.fromkeys([*map(title_of, self._stages), *figures])
+        titles = dict.fromkeys([*(title_of(stage) for stage in self._stages if not stage.is_setting), *figures])
         return [_described(title, figures.get(title, Figures()), buffers.get(title)) for title in titles]
 
     def shared(self, stage: Stage, make: Callable[[], T]) -> T:

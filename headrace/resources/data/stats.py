@@ -73,6 +73,8 @@ class _Prefixed:
 class Observed(OneInput):
     """The same elements; measures of this stage and those before go to the statistics."""
 
+    is_setting = True
+
     def __init__(self, input: Stage, statistics: Statistics, prefix: bytes, all_edges: bool = False) -> None:
         """``all_edges``: the latency of every stage is measured."""
         super().__init__(_measured_everywhere(input, {}) if all_edges else input)

@@ -24,3 +24,10 @@ def drain(sess, element, limit=1000):
         except tf.errors.OpError as e:
             elements.append(type(e).__name__)
     return elements
+
+
+def one_by_one(dataset):
+    """The dataset with its functions called for single elements."""
+    options = tf.data.Options()
+    options.experimental_optimization.map_vectorization.enabled = False
+    return dataset.with_options(options)

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from library.data.taking import drain, take
+from library.data.taking import drain, one_by_one, take
 
 import headrace as tf
 from headrace.resources.state.iterator import Iterator as Resource
@@ -417,7 +417,7 @@ def test_an_iterator_on_another_device_than_what_uses_its_elements():
 
 def test_report_says_where_the_time_goes(monkeypatch):
     dataset = tf.data.Dataset.range(100).shuffle(10, seed=1).map(lambda x: x * 2).batch(2)
-    iterator = dataset.make_initializable_iterator()
+    iterator = one_by_one(dataset).make_initializable_iterator()
     element, report = iterator.get_next(), tf.data.report(iterator)
     with tf.Session() as sess:
         assert json.loads(sess.run(report))["stages"] == []
@@ -443,7 +443,7 @@ def test_report_says_where_the_time_goes(monkeypatch):
 
 
 def test_a_traced_step_shows_the_stages():
-    iterator = tf.data.Dataset.range(9).map(lambda x: x * 2).batch(2).make_one_shot_iterator()
+    iterator = one_by_one(tf.data.Dataset.range(9).map(lambda x: x * 2).batch(2)).make_one_shot_iterator()
     element = iterator.get_next()
     with tf.Session() as sess:
         sess.run(element)
