@@ -69,6 +69,16 @@ def compiler_rests(nothing_leaks: None) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def data_processes_end(nothing_leaks: None) -> Iterator[None]:
+    """Ends the processes of datasets that wait a while for another iterator, with the test that has started them."""
+    name = "headrace.cluster.data.processes"
+    before = sys.modules[name].resting() if name in sys.modules else []
+    yield
+    if name in sys.modules:
+        sys.modules[name].end_resting(but=before)
+
+
+@pytest.fixture(autouse=True)
 def fresh_default_graph(nothing_leaks: None) -> Iterator[None]:
     """Gives every test an empty default graph."""
     _reset_default_graph()

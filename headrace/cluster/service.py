@@ -6,7 +6,6 @@ A session of another process is here a registered graph with its partitions.  It
 from __future__ import annotations
 
 import logging
-import re
 import secrets
 import threading
 import weakref
@@ -54,7 +53,7 @@ from headrace.core import errors
 from headrace.core.errors import OpError
 from headrace.passes.portable import Portable
 from headrace.resources.calling.copies import to_host
-from headrace.runtime.code.failure import error_class
+from headrace.runtime.code.failure import as_told
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.planning.planner import Planner
@@ -64,7 +63,6 @@ from headrace.runtime.session.partition_worker import Send as SendValues
 log = logging.getLogger("headrace.cluster")
 
 REPLACED: Final = 1024
-_NODE: Final = re.compile(r"\[\[node (\S+) \(")
 
 
 @dataclass(slots=True)
@@ -406,12 +404,7 @@ class Message:
 
     def refuse(self, error: BaseException) -> None:
         """Answers with an error: its code, what it says, and the name of the node it is about."""
-        kind, text = error_class(error)
-        if isinstance(error, OpError):
-            text = error.message
-        found = _NODE.search(text)
-        code = errors.error_code_from_exception_type(kind)
-        self._fail(errors.UNKNOWN if code is None else code, text, found.group(1) if found else "")
+        self._fail(*as_told(error))
         self._leave()
 
 

@@ -18,8 +18,10 @@ from headrace.eager.binding import unshare
 from headrace.eager.tape_entry import TapeEntry
 from headrace.eager.tensor import EagerHandle, holding
 from headrace.graph.body import Detached, FuncGraph
+from headrace.passes.pipeline import make_body_graph
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
+from headrace.passes.step_graph import StepGraph
 from headrace.resources.calling.value import tensor_held
 from headrace.runtime.drive.plans import StepPlan
 from headrace.runtime.session.master import Master
@@ -33,6 +35,11 @@ class Runner:
         self._master = Master(f, ConfigProto())
         self._plans: dict[int, tuple[StepPlan, list[int]]] = {}
         self._lock = threading.Lock()
+
+    def graph(self) -> StepGraph:
+        """The graph of the function, before it is planned."""
+        f = self._f
+        return make_body_graph(f.inputs, f.outputs, f.control_outputs, self._master.planner.options())
 
     def plan(self, results: int) -> tuple[StepPlan, list[int]]:
         """The plan for that many results, and the positions of the handles that it writes."""
@@ -58,8 +65,15 @@ def detached(attr: Any) -> Any:
     """The attribute as a kernel gets it: a body that runs by itself as a function of values, for any thread."""
     if not isinstance(attr, Detached):
         return attr
-    plan, _ = runner(attr.body).plan(len(attr.body.outputs))
-    return lambda *values: tuple(plan.run([tensor_held(value) for value in values]))
+    f = attr.body
+    own = runner(f)
+    plan, _ = own.plan(len(f.outputs))
+
+    def call(*values: Any) -> tuple[Any, ...]:
+        return tuple(plan.run([tensor_held(value) for value in values]))
+
+    call.body = own.graph  # type: ignore[attr-defined]
+    return call
 
 
 def call(

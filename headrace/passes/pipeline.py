@@ -350,6 +350,13 @@ def make_placed_graph(
     return graph
 
 
+def make_body_graph(
+    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options
+) -> StepGraph:
+    """The graph of a body that is no part of a step, as `make_detached_graph` takes it."""
+    return run_stage(Stage.GRAPH, StepGraph([], [], [], []), Context(options, feeds, fetches, targets))
+
+
 def make_detached_graph(body: StepGraph, device: str, options: Options) -> StepGraph:
     """The graph of a detached body, each time a new one, all of it on one device."""
     graph = copy_of(body)

@@ -54,7 +54,6 @@ WORDS: Final = {
             "library/state/variable_store.py": "inspect.Parameter.kind",
             "runtime/compiler/blocks.py": "torch's name",
             "cluster/connection.py": "of a device",
-            "cluster/service.py": "of a device",
             "cluster/ray_engine/cluster.py": "of a task",
         },
     ),  # fmt: skip

@@ -19,16 +19,9 @@ import msgspec
 
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport.bulk import BulkReceiver, BulkSender
-from headrace.cluster.transport.codec import (
-    Buffer,
-    MalformedError,
-    TensorHeader,
-    decode_payload,
-    decode_tensors,
-    encode_payload,
-    encode_tensors,
-)
+from headrace.cluster.transport.codec import Buffer, MalformedError, decode_payload
 from headrace.cluster.transport.interface import NO_ANSWER, Done, LinkStatistics, Payload, RemoteNode, Tensors
+from headrace.cluster.transport.packing import Packed, pack, unpack
 from headrace.cluster.transport.segments import IncomingSegments, OutgoingSegments
 from headrace.core import errors
 from headrace.core.errors import CancelledError, InternalError, OpError, UnavailableError, make_error
@@ -37,16 +30,6 @@ log: Final = logging.getLogger("headrace.cluster")
 
 Loaded = wire.Call | wire.Push | wire.Reply
 LOADED: Final = (wire.Call, wire.Push, wire.Reply)
-
-
-@dataclass(slots=True)
-class Packed:
-    """A message's buffers, copied.  ``aside``: those too large for the control channel that have no place yet."""
-
-    nbytes: int  # of all
-    cargo: wire.Cargo
-    body: bytes
-    aside: memoryview | None = None
 
 
 @dataclass(slots=True)
@@ -144,25 +127,7 @@ class Link:
 
     def pack(self, payload: Payload, tensors: Tensors) -> Packed:
         """Copies what is to be sent: into shared memory, into a body, or aside until there is a way."""
-        data, limits, outgoing = encode_payload(payload), self._limits, self.outgoing
-        nbytes = size = len(data)
-        headers: list[TensorHeader] = []
-        buffers: list[Buffer] = []
-        if tensors:
-            if len(tensors) > limits.tensors:
-                raise TypeError(f"a message has at most {limits.tensors} tensors: received {len(tensors)}")
-            headers, buffers = encode_tensors(tensors)
-            for header in headers:
-                nbytes += header.nbytes
-            if nbytes > limits.message:
-                raise TypeError(f"a message has at most {limits.message} bytes: received {nbytes}")
-        if nbytes <= (limits.inline if outgoing is None else limits.shared):
-            return Packed(nbytes, wire.Cargo(size, headers), b"".join((*buffers, data)))
-        payload_aside = size > limits.shared
-        moved = [data, *buffers] if payload_aside else buffers
-        segment = None if outgoing is None else outgoing.place(moved)
-        cargo = wire.Cargo(size, headers, segment, 0, payload_aside)
-        return Packed(nbytes, cargo, b"" if payload_aside else data, wire.joined(moved) if segment is None else None)
+        return pack(payload, tensors, self._limits, self.outgoing)
 
     def send(self, head: Loaded, packed: Packed) -> None:
         """Sends a message that carries what is packed."""
@@ -330,13 +295,8 @@ class Link:
     def _deliver(self, head: Loaded, body: Buffer, region: Buffer | None) -> None:
         cargo, statistics = head.cargo, self.statistics
         statistics.received_messages += 1
-        if cargo.tensors or region is not None:
-            raw, buffers = wire.split(cargo, body, region)
-            tensors = decode_tensors(cargo.tensors, buffers)
-            statistics.received_bytes += cargo.nbytes
-        else:
-            raw, tensors = body, []
-            statistics.received_bytes += cargo.payload
+        raw, tensors = unpack(cargo, body, region)
+        statistics.received_bytes += cargo.nbytes if tensors else cargo.payload
         if isinstance(head, wire.Reply):
             self._answered(head.number, decode_payload(raw), tensors, None)
             return

@@ -345,7 +345,10 @@ class Dataset:
 
     def with_options(self, options: Options) -> Dataset:
         """A dataset with the same elements, read in the way that the options say."""
-        if options.experimental_optimization.map_vectorization.enabled is False:
+        processes = options.checked_processes()
+        if processes:
+            dataset = self._then("_ProcessesDataset", processes=processes)
+        elif options.experimental_optimization.map_vectorization.enabled is False:
             dataset = self._then("_OneByOneDataset")
         else:
             dataset = _Made(self._variant_tensor, self.element_spec, [self])

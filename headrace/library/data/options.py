@@ -6,6 +6,8 @@ from typing import Any
 
 from headrace.core.source import at
 
+MOST_PROCESSES = 1024
+
 
 class _Settings:
     """Named settings, None where nothing was said."""
@@ -73,6 +75,9 @@ class DistributeOptions(_Settings):
 class Options(_Settings):
     """Settings for ``dataset.with_options(options)``.
 
+    ``processes = n``: the functions of ``map`` and ``map_and_batch`` of the datasets before ``with_options`` are called in ``n``
+    other processes of this host.
+
     ``experimental_optimization.map_vectorization.enabled = False``: functions of the datasets before ``with_options`` are called
     for one element at a time.  Otherwise those that can be are called for many at once, which gives the same elements.
 
@@ -83,7 +88,7 @@ class Options(_Settings):
 
     _NAMES = (
         "experimental_deterministic", "experimental_distribute", "experimental_optimization", "experimental_slack",
-        "experimental_stateful_whitelist", "experimental_stats", "experimental_threading",
+        "experimental_stateful_whitelist", "experimental_stats", "experimental_threading", "processes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -92,3 +97,10 @@ class Options(_Settings):
         self.experimental_optimization = OptimizationOptions()
         self.experimental_stats = StatsOptions()
         self.experimental_threading = ThreadingOptions()
+
+    def checked_processes(self) -> int:
+        """The number of processes; refuses what is none."""
+        number = 0 if self.processes is None else self.processes
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MOST_PROCESSES:
+            raise ValueError(f"options.processes is a number from 0 to {MOST_PROCESSES}, got {number!r} {at()}")
+        return number

@@ -10,6 +10,7 @@ from headrace.ops.dataset.declare import TYPES, check_dataset, dataset
 from headrace.resources.data.ahead import Prefetch
 from headrace.resources.data.cache import FileCache, MemoryCache
 from headrace.resources.data.chain import Concatenate, Repeat, Shard, Skip, Take, Window, Zip
+from headrace.resources.data.elsewhere import Processes
 from headrace.resources.data.group import Batch, PaddedBatch, SparseBatch, Unbatch
 from headrace.resources.data.shuffle import Shuffle
 
@@ -132,3 +133,9 @@ def _(input_dataset, another_dataset):
 def _(input_dataset, size, shift, stride, drop_remainder):
     check_dataset(input_dataset)
     return Window(input_dataset, size, shift, stride, drop_remainder)
+
+
+@dataset(f"_ProcessesDataset(input_dataset: variant; processes: int >= 1, {TYPES})")
+def _(input_dataset, processes):
+    check_dataset(input_dataset)
+    return Processes(input_dataset, processes)

@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace.core.errors import OutOfRangeError
 from headrace.resources.calling.batch import Element
-from headrace.resources.data.function import Calling, CallingCursor, Function, RowsCursor
+from headrace.resources.data.function import Calling, CallingCursor, Function
 from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State
 
@@ -149,11 +149,10 @@ class ParallelMap(Calling):
         self.calls, self.sloppy = calls, sloppy
 
     def begin(self, run: Run) -> Cursor:
-        many = self.by_rows(run)
-        return _ParallelMapCursor(self, run) if many is None else RowsCursor(self, run, many)
+        return self.begun(run, _ParallelMapCursor)
 
 
-class _Call:
+class Call:
     """One call of the function.  Whoever claims it first makes it."""
 
     __slots__ = ("_changed", "_claimed", "_function", "outcome")
@@ -189,7 +188,7 @@ class _ParallelMapCursor(CallingCursor):
     def __init__(self, stage: ParallelMap, run: Run) -> None:
         super().__init__(stage, run)
         self._changed = threading.Condition()
-        self._calls: deque[_Call] = deque()
+        self._calls: deque[Call] = deque()
         self._most = 2 * run.cores if stage.calls == AUTOTUNE else stage.calls
         self._ended = False
         run.at_close(self, _ParallelMapCursor._wake)
@@ -227,11 +226,11 @@ class _ParallelMapCursor(CallingCursor):
     def _add(self, taken: Outcome, index: int) -> None:
         element, stage = taken.element, self.stage
         if element is None:
-            self._calls.append(_Call(taken.get, self._changed))
+            self._calls.append(Call(taken.get, self._changed))
             self._calls[-1].run()
         else:
             call = stage.call if self.run.watch is None else self.run.watch.calling(stage, stage.call)
-            self._calls.append(_Call(lambda: call(element, index), self._changed))
+            self._calls.append(Call(lambda: call(element, index), self._changed))
             if self._most > 1:
                 self.run.submit(self._calls[-1].run)
 
@@ -245,5 +244,5 @@ class _ParallelMapCursor(CallingCursor):
     def move(self, position: State) -> None:
         self.index, self._ended, results = position
         for result in results:
-            self._calls.append(_Call(Outcome.restored(result).get, self._changed))
+            self._calls.append(Call(Outcome.restored(result).get, self._changed))
             self._calls[-1].run()

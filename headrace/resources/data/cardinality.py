@@ -9,7 +9,8 @@ from headrace.resources.data.ahead import ParallelMap, Prefetch
 from headrace.resources.data.cache import FileCache, MemoryCache
 from headrace.resources.data.chain import Concatenate, Repeat, Shard, Skip, Take, Window, Zip
 from headrace.resources.data.device import CopyToDevice
-from headrace.resources.data.function import Map, Scan
+from headrace.resources.data.elsewhere import Processes
+from headrace.resources.data.function import Map, OneByOne, Scan
 from headrace.resources.data.group import Batch, PaddedBatch, SparseBatch
 from headrace.resources.data.shuffle import Shuffle
 from headrace.resources.data.source import Listed, Random, Range, Slices
@@ -89,5 +90,6 @@ _RULES: dict[type[Stage], Callable[[Any], int]] = {
     Shard: lambda stage: _scaled(cardinality(stage.input), lambda n: len(range(stage.index, n, stage.count))),
     Batch: _batches, PaddedBatch: _batches, SparseBatch: _batches, Window: _windows,
     **dict.fromkeys((Measured, Observed, CopyToDevice, Prefetch, MemoryCache, FileCache, Scan), _of_input),
+    **dict.fromkeys((OneByOne, Processes), _of_input),
     Map: _mapped, ParallelMap: _mapped,
 }  # fmt: skip

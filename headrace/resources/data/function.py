@@ -40,6 +40,14 @@ class Calling(OneInput):
         by_rows = getattr(self.function, "by_rows", None)
         return None if by_rows is None else by_rows(len(self.input.types))
 
+    def begun(self, run: Run, cursor: Callable[[Any, Run], Cursor]) -> Cursor:
+        """A cursor of a stage that maps: elsewhere, for many elements at once, or ``cursor``."""
+        if run.settings.elsewhere is not None:
+            found: Cursor = run.settings.elsewhere(self, run)
+            return found
+        many = self.by_rows(run)
+        return cursor(self, run) if many is None else RowsCursor(self, run, many)
+
     def call(self, element: Element, index: int) -> Element:
         """The result for an element; an error says which element it was."""
         try:
@@ -76,8 +84,7 @@ class Map(Calling):
     shares = True
 
     def begin(self, run: Run) -> Cursor:
-        many = self.by_rows(run)
-        return _MapCursor(self, run) if many is None else RowsCursor(self, run, many)
+        return self.begun(run, _MapCursor)
 
 
 class _MapCursor(CallingCursor):

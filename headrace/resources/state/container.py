@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -20,11 +20,11 @@ _Key = tuple[type, str, str, int]
 
 
 class NodeState(ABC):
-    """State of one node, or of one graph, that has something to end with its session: threads, open files."""
+    """State that has something to end: threads, processes, open files."""
 
     @abstractmethod
     def end(self) -> None:
-        """Called when the session is closed; quick."""
+        """Called when its container drops it; of state in no container, when the session is closed.  Quick."""
 
 
 class Containers:
@@ -70,20 +70,27 @@ class Containers:
     def forget(self, owner: int) -> None:
         """Drops what belongs to one graph alone."""
         with self._lock:
-            own = [item for store in self._items.values() for key, item in store.items() if key[3] == owner]
+            dropped = [item for store in self._items.values() for key, item in store.items() if key[3] == owner]
             for container, store in self._items.items():
                 self._items[container] = {key: item for key, item in store.items() if key[3] != owner}
-        for item in own:
-            if isinstance(item, NodeState):
-                item.end()
+        _end(dropped)
 
     def reset(self, container: str) -> None:
         """Forgets everything in the container; plans made before must look their state up again."""
         with self._lock:
-            self._items.pop(container or DEFAULT, None)
+            dropped = self._items.pop(container or DEFAULT, {})
             self.generation += 1
+        _end(dropped.values())
 
     def clear(self) -> None:
         with self._lock:
+            dropped = [item for store in self._items.values() for item in store.values()]
             self._items.clear()
             self.generation += 1
+        _end(dropped)
+
+
+def _end(dropped: Iterable[Any]) -> None:
+    for item in dropped:
+        if isinstance(item, NodeState):
+            item.end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import TracebackType
 from typing import Any
 
@@ -17,6 +18,7 @@ from headrace.passes.step_graph import Node, Value
 from headrace.runtime.code.codegen import Program
 from headrace.runtime.host.refusal import refusal
 
+_NODE = re.compile(r"\[\[node (\S+) \(")
 _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
     (MemoryError, errors.ResourceExhaustedError),
     (RecursionError, errors.ResourceExhaustedError),
@@ -116,6 +118,14 @@ def error_class(error: BaseException) -> tuple[type[errors.OpError], str]:
     if "ZeroDivisionError" in message and tf_class is errors.InvalidArgumentError:
         message = "Integer division by zero"
     return tf_class, message
+
+
+def as_told(error: BaseException) -> tuple[int, str, str]:
+    """An error as another process is told: its code, what it says, and the name of the node it is about."""
+    tf_class, text = error_class(error)
+    code = errors.error_code_from_exception_type(tf_class)
+    found = _NODE.search(text)
+    return errors.UNKNOWN if code is None else code, text, found.group(1) if found else ""
 
 
 def _uninitialized(

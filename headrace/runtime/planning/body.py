@@ -26,6 +26,10 @@ class BodyFunction:
         self._lock = threading.Lock()
         self.repeatable = is_repeatable(body)
 
+    @property
+    def body(self) -> StepGraph:
+        return self._body
+
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         return self._call(*values)
 
