@@ -12,17 +12,23 @@ from headrace.cluster.connection import close_client_endpoint
 
 
 class LocalCluster:
-    """Parameter servers and workers."""
+    """Parameter servers, workers and data tasks."""
 
-    def __init__(self, ps: int, workers: int) -> None:
-        addresses = free_addresses(ps + workers)
-        self.spec = tf.train.ClusterSpec({"ps": addresses[:ps], "worker": addresses[ps:]})
-        config = tf.ConfigProto(compile="off")
+    def __init__(self, ps: int, workers: int, data: int = 0) -> None:
+        addresses = free_addresses(ps + workers + data)
+        jobs = {"ps": addresses[:ps], "worker": addresses[ps : ps + workers], "data": addresses[ps + workers :]}
+        self.spec = tf.train.ClusterSpec({job: tasks for job, tasks in jobs.items() if tasks})
         self._servers = {
-            (job, index): tf.train.Server(self.spec, job, index, config=config)
-            for job in self.spec.jobs
-            for index in self.spec.task_indices(job)
+            (job, index): self._started(job, index) for job in self.spec.jobs for index in self.spec.task_indices(job)
         }
+
+    def _started(self, job: str, index: int) -> tf.train.Server:
+        return tf.train.Server(self.spec, job, index, config=tf.ConfigProto(compile="off"))
+
+    def restart(self, job: str, index: int) -> None:
+        """Ends a task, and starts it again."""
+        self._servers[job, index]._stop()
+        self._servers[job, index] = self._started(job, index)
 
     def server(self, job: str, index: int) -> tf.train.Server:
         return self._servers[job, index]
@@ -43,9 +49,9 @@ class LocalCluster:
 
 
 @contextmanager
-def local_cluster(ps: int, workers: int) -> Iterator[LocalCluster]:
+def local_cluster(ps: int, workers: int, data: int = 0) -> Iterator[LocalCluster]:
     """A cluster that ends with the block."""
-    cluster = LocalCluster(ps, workers)
+    cluster = LocalCluster(ps, workers, data)
     try:
         yield cluster
     finally:

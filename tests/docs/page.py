@@ -45,6 +45,8 @@ def run_page(name: str) -> tuple[str, str]:
         for value in namespace.values():
             if isinstance(value, tf.Session):
                 value.close()
+            if isinstance(value, tf.train.Server):
+                value._stop()
         for name in {device.device_type for device in local_devices()} - types:
             unregister_device(name)
     return text, made

@@ -31,8 +31,8 @@ from headrace.passes.bodies import bodies_within, held_bodies
 from headrace.passes.portable import holder_of_object, to_portable
 from headrace.passes.step_graph import Node, StepGraph
 from headrace.resources.calling.batch import Element
-from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.function import Calling
+from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.sparse import SparseValue
 
 MOST_DEATHS: Final = 2  # of processes, over one group of elements

@@ -1,5 +1,6 @@
 """tf.data.experimental: what TensorFlow 1 had not settled."""
 
+from headrace.data.experimental import service as service
 from headrace.library.data.checkpoint import CheckpointInputPipelineHook as CheckpointInputPipelineHook
 from headrace.library.data.checkpoint import make_saveable_from_iterator as make_saveable_from_iterator
 from headrace.library.data.dataset import AUTOTUNE as AUTOTUNE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -211,7 +212,7 @@ def make_initializable_iterator(dataset: Any, shared_name: str | None = None) ->
     return Iterator._of(resource, initializer, spec, dataset._device)
 
 
-def make_one_shot_iterator(dataset: Any) -> Iterator:
+def make_one_shot_iterator(dataset: Any, shared_name: str = "") -> Iterator:
     """An iterator that begins with the first step that uses it, and cannot begin again.
 
     The dataset may use constants only: no variables, tables or placeholders.  Executed eagerly, it begins at once.
@@ -222,7 +223,7 @@ def make_one_shot_iterator(dataset: Any) -> Iterator:
     spec = dataset.element_spec
     try:
         factory = _by_value(dataset._variant_tensor)
-    except _Uncapturable as e:
+    except Uncapturable as e:
         raise ValueError(
             "Failed to create a one-shot iterator for a dataset. `Dataset.make_one_shot_iterator()` does not support datasets "
             "that capture stateful objects, such as a `Variable` or `LookupTable`. In these cases, use "
@@ -230,35 +231,46 @@ def make_one_shot_iterator(dataset: Any) -> Iterator:
         ) from None
     with on_device(dataset._device):
         resource = raw_ops.OneShotIterator(
-            dataset_factory=Detached(factory), output_types=flat_types(spec), output_shapes=flat_shapes(spec)
-        )
+            dataset_factory=Detached(factory), output_types=flat_types(spec), output_shapes=flat_shapes(spec),
+            shared_name=shared_name,
+        )  # fmt: skip
     return Iterator._of(resource, None, spec, dataset._device)
 
 
-class _Uncapturable(Exception):
-    """What a one-shot iterator cannot have in its factory."""
+class Uncapturable(Exception):
+    """What a copy of a dataset cannot have in it."""
 
 
 def _by_value(dataset: Tensor) -> FuncGraph:
     """A function without arguments that makes the dataset: a copy of all nodes that the dataset depends on."""
-    graph = context.get_default_graph()
-    body = FuncGraph("the factory of a one-shot iterator", graph, function_name("make_dataset"))
-    copies: dict[Operation, Operation] = {}
+    body = FuncGraph("the factory of a one-shot iterator", context.get_default_graph(), function_name("make_dataset"))
     with body.as_default():
-        for op in _in_order(dataset.op):
-            traits = op.op_def.traits
-            if traits.feed:
-                raise _Uncapturable(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
-            if traits.stateful or any(t.dtype._is_ref_dtype for t in op._outputs):
-                raise _Uncapturable(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")
-            inputs = [copies[t.op]._outputs[t.value_index] for t in op.inputs]
-            with body.device(op.device or None):
-                copies[op] = body.create_op(
-                    op.op_def, inputs, [t.dtype for t in op._outputs], name=op.name, attrs=dict(op.attrs)
-                )
-            copies[op].source = op.source
-        body.outputs = [copies[dataset.op]._outputs[dataset.value_index]]
+        body.outputs = [copy_by_value(dataset, body, placed=True)]
     return body
+
+
+def copy_by_value(
+    dataset: Tensor, graph: Any, change: Callable[[Tensor], Tensor] = lambda tensor: tensor, placed: bool = False
+) -> Tensor:
+    """A copy in a graph, of all nodes that the dataset depends on; ``change`` may put something in the place of their outputs.
+
+    ``placed``: each on the device that was asked for.
+    """
+    copies: dict[Tensor, Tensor] = {}
+    for op in _in_order(dataset.op):
+        traits = op.op_def.traits
+        if traits.feed:
+            raise Uncapturable(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
+        if traits.stateful or any(t.dtype._is_ref_dtype for t in op._outputs):
+            raise Uncapturable(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")
+        inputs = [copies[t] for t in op.inputs]
+        with graph.device(op.device or None) if placed else nullcontext():
+            copy = graph.create_op(
+                op.op_def, inputs, [t.dtype for t in op._outputs], name=op.name, attrs=dict(op.attrs)
+            )
+        copy.source = op.source
+        copies.update(zip(op._outputs, map(change, copy._outputs), strict=True))
+    return copies[dataset]
 
 
 def _in_order(op: Operation) -> list[Operation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import numpy as np
 
@@ -52,7 +53,8 @@ def _(seed, seed2):
 @dataset(f"_IterableDataset(args: list(Targs); func: any, {TYPES})", Targs=ANY, keeps=True)
 def _(args, func):
     values = [to_numpy(value) for value in args]
-    return Iterated(lambda: func(*values), getattr(func, "go_to", None))
+    go_to = getattr(func, "go_to", None)
+    return Iterated(partial(func, *values), go_to and partial(go_to, *values))
 
 
 sql_dataset = op(
