@@ -11,6 +11,8 @@ from headrace.library.data.iterator import make_initializable_iterator as make_i
 from headrace.library.data.iterator import make_one_shot_iterator as make_one_shot_iterator
 from headrace.library.data.iterator import report as report
 from headrace.library.data.options import Options as Options
+from headrace.library.data.pieces import Pieces as Pieces
+from headrace.library.data.pieces import pieces as pieces
 from headrace.library.data.readers import FixedLengthRecordDataset as FixedLengthRecordDataset
 from headrace.library.data.readers import TextLineDataset as TextLineDataset
 from headrace.library.data.readers import TFRecordDataset as TFRecordDataset

@@ -87,6 +87,10 @@ class _Elements:
         except Uncapturable as e:
             raise ValueError(f"a dataset of data tasks can only use constants. {e} {at()}") from None
         self._start = starter(self._elements, dataset.element_spec, "a data task")
+        shared = (
+            f"a position in the elements that job_name={job_name!r} shares cannot be saved: others take some of them"
+        )
+        self.unsaved = "" if job_name is None else shared
 
     def tasks(self) -> np.int64:
         """How many tasks there are.  Waits for them."""
@@ -102,11 +106,6 @@ class _Elements:
 
     def go_to(self, task: Any, tasks: Any, given: int) -> Iterator[tuple[Any, ...]]:
         """From an element on: the task computes those before it, and sends none."""
-        if self._name is not None:
-            raise InvalidArgumentError(
-                None, None,
-                f"a position in the elements that job_name={self._name!r} shares cannot be restored: others have taken some",
-            )  # fmt: skip
         return self._start(int(task), int(tasks), given)
 
     def _elements(self, task: int, tasks: int, given: int) -> Iterator[Any]:

@@ -8,5 +8,6 @@ from headrace.ops.dataset import files as files
 from headrace.ops.dataset import function as function
 from headrace.ops.dataset import iterator as iterator
 from headrace.ops.dataset import optional as optional
+from headrace.ops.dataset import pieces as pieces
 from headrace.ops.dataset import source as source
 from headrace.ops.dataset import stats as stats

@@ -54,7 +54,9 @@ def _(seed, seed2):
 def _(args, func):
     values = [to_numpy(value) for value in args]
     go_to = getattr(func, "go_to", None)
-    return Iterated(partial(func, *values), go_to and partial(go_to, *values))
+    wants_run = getattr(func, "wants_run", False)
+    start = (lambda run: func(run, *values)) if wants_run else partial(func, *values)
+    return Iterated(start, go_to and partial(go_to, *values), wants_run, getattr(func, "unsaved", ""))
 
 
 sql_dataset = op(

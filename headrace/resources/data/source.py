@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 
-from headrace.core.errors import DataLossError, from_python
+from headrace.core.errors import DataLossError, InvalidArgumentError, from_python
 from headrace.core.random_words import RandomWords
 from headrace.resources.calling.batch import Element
 from headrace.resources.data.stage import Cursor, Run, Stage, State
@@ -153,19 +154,29 @@ class Iterated(Stage):
     repeatable = False  # it is a program's own code
 
     def __init__(
-        self, start: Callable[[], Iterator[Element]], go_to: Callable[[int], Iterator[Element]] | None = None
-    ) -> None:
-        """``start`` makes an iterator from the first element on, ``go_to`` one from an element on."""
-        self.start, self.go_to = start, go_to
+        self, start: Callable[..., Iterator[Element]], go_to: Callable[[int], Iterator[Element]] | None = None,
+        wants_run: bool = False, unsaved: str = "",
+    ) -> None:  # fmt: skip
+        """``start`` makes an iterator from the first element on, ``go_to`` one from an element on.
+
+        ``wants_run``: ``start`` is given the run.  ``unsaved``: why its position cannot be saved.
+        """
+        self.start, self.go_to, self.wants_run, self.unsaved = start, go_to, wants_run, unsaved
+
+    @property
+    def blocks(self) -> bool:
+        return self.wants_run  # it waits for others until the run ends
 
     def begin(self, run: Run) -> Cursor:
-        return _IteratedCursor(self)
+        return _IteratedCursor(self, run)
 
 
 class _IteratedCursor(_Counted):
-    def __init__(self, stage: Iterated) -> None:
+    def __init__(self, stage: Iterated, run: Run) -> None:
         super().__init__()
-        self._stage = stage
+        self._stage, self._run = stage, run
+        if stage.wants_run:
+            run.at_close(self, _IteratedCursor._end)
         self._iterator: Iterator[Element] | None = None
         self._over = False
 
@@ -178,12 +189,18 @@ class _IteratedCursor(_Counted):
             self.given += 1  # one that is refused
             raise
         if element is None:
-            self._end()
+            self._finish()
         else:
             self.given += 1
         return element
 
     def _end(self) -> None:
+        """Lets what a generator holds go; one that runs on another thread looks at the run itself."""
+        if isinstance(self._iterator, Generator):
+            with suppress(ValueError):
+                self._iterator.close()
+
+    def _finish(self) -> None:
         self._over = True
         self._iterator = None
 
@@ -192,7 +209,7 @@ class _IteratedCursor(_Counted):
 
     def _begun(self) -> Iterator[Element]:
         if self._iterator is None:
-            self._iterator = self._stage.start()
+            self._iterator = self._stage.start(self._run) if self._stage.wants_run else self._stage.start()
         return self._iterator
 
     def fill(self, elements: list[Element], count: int) -> None:
@@ -202,7 +219,7 @@ class _IteratedCursor(_Counted):
         try:
             _interruptible(elements.extend, islice(self._begun(), count))
             if len(elements) - before < count:
-                self._end()
+                self._finish()
         except Exception:
             self.given += 1  # one that is refused
             raise
@@ -210,6 +227,8 @@ class _IteratedCursor(_Counted):
             self.given += len(elements) - before
 
     def save(self) -> State:
+        if self._stage.unsaved:
+            raise InvalidArgumentError(None, None, self._stage.unsaved)
         return [self.given, self._over]
 
     def restore(self, state: State) -> None:

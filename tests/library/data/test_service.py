@@ -89,9 +89,8 @@ def test_a_position_in_shared_elements_is_refused(cluster, tmp_path):
     with tf.Session() as sess:
         sess.run(iterator.initializer)
         sess.run(element)
-        path = saver.save(sess, str(tmp_path / "at"))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="job_name='shared' shares cannot be restored"):
-            saver.restore(sess, path)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="job_name='shared' shares cannot be saved"):
+            saver.save(sess, str(tmp_path / "at"))
 
 
 def test_a_task_that_is_lost_is_waited_for(cluster, caplog):
