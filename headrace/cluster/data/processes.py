@@ -85,8 +85,8 @@ def _problem(node: Node) -> str:
         return ""
     if traits.random:
         return "draws random numbers, and each process would draw its own: use tf.random.stateless_uniform and the like"
-    if traits.handle or traits.reads or traits.writes:
-        return "uses state that is in this process"
+    if traits.handle:
+        return "is state, and each process would have its own"
     if node.op_def.state_fn is not None and node.attrs.get("first_n", 0) >= 0:
         return "keeps something from call to call, and each process would keep its own"
     return ""

@@ -54,6 +54,8 @@ def chains():
         "large": numbers.take(5).map(lambda x: tf.fill([100, 100], tf.cast(x, tf.float32))),
         "sparse": words.map(lambda line: tf.string_split([line])),
         "conditional": numbers.map(lambda x: tf.cond(x > 5, lambda: x, lambda: -x)),
+        "file": numbers.take(2).map(lambda x: tf.string_join([tf.as_string(x), tf.read_file(__file__)])),
+        "loop": numbers.take(4).map(lambda x: tf.map_fn(lambda y: y * x, tf.range(x + 1))),
         "nothing": tf.data.Dataset.range(0).map(lambda x: x),
     }
 
@@ -160,7 +162,7 @@ def nested():
     ("make", "why"),
     [
         (variable, "uses a Variable, which is in this process"),
-        (table, "uses state that is in this process"),
+        (table, "it uses a .*Table, which is in this process"),
         (drawn, "draws random numbers, and each process would draw its own"),
         (local, "which another process cannot import"),
         (nested, "draws random numbers"),
