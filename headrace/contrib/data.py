@@ -13,12 +13,14 @@ from headrace.library.data.tables import make_batched_features_dataset as make_b
 from headrace.library.data.tables import make_csv_dataset as make_csv_dataset
 from headrace.library.data.transform import Counter as Counter
 from headrace.library.data.transform import RandomDataset as RandomDataset
+from headrace.library.data.transform import batch_and_drop_remainder as batch_and_drop_remainder
 from headrace.library.data.transform import choose_from_datasets as choose_from_datasets
 from headrace.library.data.transform import enumerate_dataset as enumerate_dataset
 from headrace.library.data.transform import get_single_element as get_single_element
 from headrace.library.data.transform import group_by_window as group_by_window
 from headrace.library.data.transform import ignore_errors as ignore_errors
 from headrace.library.data.transform import map_and_batch as map_and_batch
+from headrace.library.data.transform import padded_batch_and_drop_remainder as padded_batch_and_drop_remainder
 from headrace.library.data.transform import parallel_interleave as parallel_interleave
 from headrace.library.data.transform import sample_from_datasets as sample_from_datasets
 from headrace.library.data.transform import scan as scan

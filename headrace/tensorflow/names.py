@@ -13,6 +13,26 @@ client.device_lib            library.system.device_list
 client.session               . client.conversion
 client.timeline              profiler
 compat.compat                compat
+data.experimental.ops.batching data.experimental
+data.experimental.ops.cardinality data.experimental
+data.experimental.ops.counter data.experimental
+data.experimental.ops.enumerate_ops data.experimental
+data.experimental.ops.error_ops data.experimental
+data.experimental.ops.get_single_element data.experimental
+data.experimental.ops.grouping data.experimental
+data.experimental.ops.interleave_ops data.experimental
+data.experimental.ops.iterator_ops data.experimental
+data.experimental.ops.parsing_ops data.experimental
+data.experimental.ops.random_ops data.experimental
+data.experimental.ops.readers data.experimental
+data.experimental.ops.resampling data.experimental
+data.experimental.ops.scan_ops data.experimental
+data.experimental.ops.shuffle_ops data.experimental
+data.experimental.ops.take_while_ops data.experimental
+data.experimental.ops.unique data.experimental
+data.ops.dataset_ops         data library.data.dataset
+data.ops.iterator_ops        data library.data.iterator
+data.ops.readers             data
 data.util.nest               nest
 eager.backprop               .
 eager.context                .

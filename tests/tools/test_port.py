@@ -47,6 +47,26 @@ def test_names_and_lines() -> None:
     }
 
 
+def test_names_of_datasets() -> None:
+    uses = _uses("""
+from tensorflow.python.data.ops import dataset_ops, iterator_ops, readers
+from tensorflow.python.data.experimental.ops import batching, grouping
+from tensorflow.contrib.data.python.ops import batching as older
+from tensorflow.data import Dataset
+from tensorflow.contrib import data
+print(dataset_ops.Dataset, dataset_ops.make_one_shot_iterator, iterator_ops.Iterator.from_structure, readers.TextLineDataset)
+print(batching.map_and_batch, grouping.bucket_by_sequence_length, older.batch_and_drop_remainder, data.unbatch)
+print(Dataset.from_generator, Dataset.nothing, data.SqlDataset, batching.nothing)
+""")
+    missing = {
+        "tf.data.Dataset.nothing",
+        "tf.contrib.data.SqlDataset",
+        "tf.python.data.experimental.ops.batching.nothing",
+    }
+    assert {name for name, (_, is_missing) in uses.items() if is_missing} == missing
+    assert len(uses) > 14
+
+
 def test_the_nearest_names_are_given() -> None:
     (use,) = port.examine("import headrace as tf\ntf.nn.reluu\n").missing
     assert use.missing.startswith("Headrace has no tf.nn.reluu; nearest: tf.nn.relu")

@@ -41,6 +41,16 @@ def unbatch() -> Transformation:
     return lambda dataset: dataset.unbatch()
 
 
+def batch_and_drop_remainder(batch_size: Any) -> Transformation:
+    """``batch`` of whole batches only."""
+    return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
+
+
+def padded_batch_and_drop_remainder(batch_size: Any, padded_shapes: Any, padding_values: Any = None) -> Transformation:
+    """``padded_batch`` of whole batches only."""
+    return lambda dataset: dataset.padded_batch(batch_size, padded_shapes, padding_values, drop_remainder=True)
+
+
 def ignore_errors() -> Transformation:
     """Leaves out the elements that cannot be computed."""
     return lambda dataset: dataset._then("IgnoreErrorsDataset")

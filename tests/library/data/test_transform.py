@@ -109,3 +109,11 @@ def fails(x):
 )
 def test_they_go_on_from_every_position(make, expected):
     assert check_cuts(make) == expected
+
+
+def test_whole_batches_only():
+    rows = Dataset.range(5).map(lambda n: tf.range(n))
+    (batch,) = take(Dataset.range(5).apply(tf.contrib.data.batch_and_drop_remainder(3)))
+    assert batch.tolist() == [0, 1, 2]
+    make = tf.contrib.data.padded_batch_and_drop_remainder(2, [None], np.int64(-1))
+    assert [one.tolist() for one in take(rows.apply(make))] == [[[-1], [0]], [[0, 1, -1], [0, 1, 2]]]
