@@ -109,7 +109,7 @@ class _PrefetchCursor(OneCursor):
                 return
             self._state = _RUNNING
         while True:
-            outcome = Outcome.of(self.input.next)
+            outcome = Outcome.of(self.run.ended_by_closing, self.input.next)
             with self._changed:
                 self._note(outcome)
                 self._buffer.append(outcome)

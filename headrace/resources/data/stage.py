@@ -42,6 +42,7 @@ class Statistics(Protocol):
 
 
 T = TypeVar("T", bound=Saved)
+_thread = threading.local()  # ``run``: whose element this thread computes
 
 
 class Stage(ABC):
@@ -223,6 +224,14 @@ class Run:
         run.close()
         self._at_close.pop(run, None)
 
+    def ended_by_closing(self, call: Callable[[], Element | None]) -> Element | None:
+        """What a call on this thread gives, which ends where it pauses when the run is closed."""
+        outer, _thread.run = getattr(_thread, "run", None), self
+        try:
+            return call()
+        finally:
+            _thread.run = outer
+
     def close(self) -> None:
         """Nothing goes on in the background, and who waits is told so."""
         self._ended.set()
@@ -288,7 +297,11 @@ class OneCursor(Cursor):
 
 
 def pause() -> None:
-    """Lets the step that waits on this thread end here, or Ctrl-C come: called where no element would be lost."""
+    """Lets the step that waits on this thread end here, or Ctrl-C come, or the iterator be closed: called where no element would
+    be lost."""
+    run: Run | None = getattr(_thread, "run", None)
+    if run is not None:
+        run.check_open()
     step = current.step
     if step is not None and (step.error is not None or step.until is not None):
         step.stop_if_over()

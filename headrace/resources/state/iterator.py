@@ -25,6 +25,7 @@ from headrace.resources.data.stage import Run, Stage, State, Submit
 from headrace.resources.data.watch import Watch
 from headrace.resources.state.container import NodeState
 from headrace.resources.stepping.attempt import Attempt, Ended, Waiting, finish
+from headrace.resources.stepping.step import current
 from headrace.resources.stepping.waiting import Done, Later, Wait
 
 WATCHED_S: Final = 10.0
@@ -83,7 +84,10 @@ class Serving:
             if self._busy:
                 return
             self._busy = True
-            immediate = bool(self._left) or not self._blocks or self.run.cursor.ready()
+            # A step with a time limit may end while the element is computed, and what was taken for it would be lost.
+            step = current.step
+            free = not self._blocks and (step is None or step.until is None)
+            immediate = bool(self._left) or free or self.run.cursor.ready()
         if immediate:
             self._serve(1)
         else:
@@ -325,7 +329,7 @@ class Iterator(NodeState):
 
 
 def _taken(run: Run, shares: bool) -> Outcome:
-    outcome = Outcome.of(run.cursor.next)
+    outcome = Outcome.of(run.ended_by_closing, run.cursor.next)
     if outcome.element is not None:
         outcome.element = own(outcome.element) if shares else whole(outcome.element)
     return outcome

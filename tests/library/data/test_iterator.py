@@ -454,3 +454,30 @@ def test_a_traced_step_shows_the_stages():
     names = [node.node_name for device in metadata.step_stats.dev_stats for node in device.node_stats]
     counts = {name: names.count(f"IteratorGetNext/{name}") for name in ("BatchDatasetV2", "MapDataset", "RangeDataset")}
     assert counts == {"BatchDatasetV2": 1, "MapDataset": 2, "RangeDataset": 2}
+
+
+def test_a_time_limit_loses_no_element_of_a_batch():
+    limited, free = threading.Event(), threading.Event()
+
+    def keep(x):
+        if x == 2:
+            limited.set()
+            free.wait()
+        return True
+
+    dataset = tf.data.Dataset.range(9).filter(lambda x: tf.reshape(tf.py_func(keep, [x], tf.bool), []))
+    element = dataset.batch(4).make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            sess.run(element, options=tf.RunOptions(timeout_in_ms=50))
+        limited.wait()
+        free.set()
+        assert [sess.run(element).tolist() for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_closing_ends_an_element_that_never_comes(ahead):
+    dataset = tf.data.Dataset.range(9).repeat().filter(lambda x: x < 0).batch(2)
+    element = (dataset.prefetch(1) if ahead else dataset).make_one_shot_iterator().get_next()
+    with tf.Session() as sess, pytest.raises(tf.errors.DeadlineExceededError):
+        sess.run(element, options=tf.RunOptions(timeout_in_ms=50))
