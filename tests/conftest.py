@@ -44,6 +44,14 @@ GRACE_S = 2.0
 """How long a test's threads, processes and descriptors may take to go away after it ends."""
 
 
+@pytest.fixture(autouse=True, scope="session")
+def cuda_is_open() -> None:
+    """CUDA's library, where there is one, opens descriptors when it is first asked, and keeps them."""
+    import torch
+
+    torch.cuda.is_available()
+
+
 @pytest.fixture(autouse=True)
 def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fails a test that leaves a thread, a child process or a file descriptor behind."""

@@ -21,7 +21,6 @@ from headrace.graph.body import Detached, FuncGraph
 from headrace.passes.pipeline import make_body_graph
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
-from headrace.passes.step_graph import StepGraph
 from headrace.resources.calling.value import tensor_held
 from headrace.runtime.drive.plans import StepPlan
 from headrace.runtime.session.master import Master
@@ -34,12 +33,17 @@ class Runner:
         self._f = f
         self._master = Master(f, ConfigProto())
         self._plans: dict[int, tuple[StepPlan, list[int]]] = {}
+        self._by_itself: Any = None
         self._lock = threading.Lock()
 
-    def graph(self) -> StepGraph:
-        """The graph of the function, before it is planned."""
-        f = self._f
-        return make_body_graph(f.inputs, f.outputs, f.control_outputs, self._master.planner.options())
+    def by_itself(self) -> Any:
+        """The function as one of run-time values, for any thread."""
+        with self._lock:
+            if self._by_itself is None:
+                f, planner = self._f, self._master.planner
+                graph = make_body_graph(f.inputs, f.outputs, f.control_outputs, planner.options())
+                self._by_itself = planner.plan_body(graph)
+            return self._by_itself
 
     def plan(self, results: int) -> tuple[StepPlan, list[int]]:
         """The plan for that many results, and the positions of the handles that it writes."""
@@ -65,15 +69,7 @@ def detached(attr: Any) -> Any:
     """The attribute as a kernel gets it: a body that runs by itself as a function of values, for any thread."""
     if not isinstance(attr, Detached):
         return attr
-    f = attr.body
-    own = runner(f)
-    plan, _ = own.plan(len(f.outputs))
-
-    def call(*values: Any) -> tuple[Any, ...]:
-        return tuple(plan.run([tensor_held(value) for value in values]))
-
-    call.body = own.graph  # type: ignore[attr-defined]
-    return call
+    return runner(attr.body).by_itself()
 
 
 def call(

@@ -330,7 +330,8 @@ def _convert_list(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) ->
         tensors = []
         for i, item in enumerate(value):
             dtype = listed_types[i] if listed_types is not None else None
-            one = Arg(f"{arg.name}_{i}", type_list_attr=arg.type_list_attr, host=arg.host)
+            # A list of references holds what a body has captured: handles of variables of both kinds.
+            one = Arg(f"{arg.name}_{i}", type_list_attr=arg.type_list_attr, host=arg.host, resource=arg.ref)
             tensors.append(_to_tensor(op_def, one, item, dtype, None, attrs))
         attrs[arg.type_list_attr] = tuple(t.dtype.base_dtype for t in tensors)
         return tensors

@@ -17,7 +17,10 @@ from headrace.core.dtypes import DType, int64
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.passes.bodies import bodies_within
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
+
+LOOKUPS = Ops("LookupTableFindV2", "LookupTableSizeV2")
 
 
 class Same(NamedTuple):
@@ -129,13 +132,15 @@ def _more(shape: TensorShape) -> TensorShape:
 
 
 def is_repeatable(body: StepGraph) -> bool:
-    """Whether calling it earlier, or once more, is noticed by nobody."""
+    """Whether calling it earlier, or once more, is noticed by nobody, as long as the tables that it gets are not changed."""
     return all(not one.targets and all(map(_is_quiet, one.nodes)) for one in (body, *bodies_within(body)))
 
 
 def _is_quiet(node: Node) -> bool:
     traits = node.op_def.traits
-    return not (traits.has_effect or traits.random or traits.primitive)
+    if node in LOOKUPS:
+        return True
+    return not (traits.stateful or traits.random or traits.reads or traits.writes or traits.primitive)
 
 
 def vectorise(body: StepGraph, count: int) -> Vectorised | None:
@@ -152,11 +157,11 @@ def _vectorise(body: StepGraph, count: int) -> Vectorised:
     builder = Builder()
     known: dict[Value, Many | None] = {}
     feeds: list[Value] = []
-    kinds: list[type] = []
+    forms: list[type] = []
     for i, value in enumerate(body.feeds):
         if i < count:
             known[value], values = builder.feed(value)
-            kinds.append(type(known[value]))
+            forms.append(type(known[value]))
             feeds += values
         else:
             known[value] = Same(value)
@@ -176,7 +181,7 @@ def _vectorise(body: StepGraph, count: int) -> Vectorised:
         given.append(type(many))
     graph = StepGraph(builder.nodes, feeds, fetches, [])
     graph.sweep()
-    return Vectorised(graph, tuple(kinds), tuple(given))
+    return Vectorised(graph, tuple(forms), tuple(given))
 
 
 def _many(builder: Builder, node: Node, known: dict[Value, Many | None]) -> Sequence[Many | None]:

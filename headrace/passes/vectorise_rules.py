@@ -277,8 +277,8 @@ def _parse(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
         builder.constant(node, np.array(key if isinstance(key, bytes) else key.encode(), object), string)
         for key in attrs["dense_keys"]
     ]
-    wanted = ("Tdense", "dense_shapes", "sparse_types")
-    batch = {**{name: attrs[name] for name in wanted}, "Nsparse": 0, "Ndense": len(keys)}
+    types = {name: attrs[name] for name in ("Tdense", "dense_shapes", "sparse_types")}
+    batch = {**types, "Nsparse": 0, "Ndense": len(keys)}
     outputs = [(out.dtype, TensorShape([None, *_sizes(out)])) for out in node.outputs]
     first = builder.make(
         node, [inputs[0].value, names, *keys, *(one.value for one in inputs[1:])], batch, outputs, "ParseExample"

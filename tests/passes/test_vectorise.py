@@ -135,14 +135,42 @@ def test_examples(called):
     assert found[40]["n"] == -1 and found[41]["x"].tolist() == [41.0, 82.0] and all(called)
 
 
-def test_tables_and_variables_are_read(called):
+def test_tables_are_read(called):
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([1, 2, 3], [10, 20, 30]), -1)
-    offset = tf.Variable(np.int64(100))
-    dataset = (
-        Dataset.range(50).map(lambda x: table.lookup(tf.cast(x, tf.int32))).map(lambda x: tf.cast(x, tf.int64) + offset)
-    )
+    dataset = Dataset.range(50).map(lambda x: table.lookup(tf.cast(x, tf.int32)))
     same(take(dataset), take(one_by_one(dataset)))
-    assert take(dataset)[:5] == [99, 110, 120, 130, 99] and all(called)
+    assert take(dataset)[:5] == [-1, 10, 20, 30, -1] and called and all(called)
+
+
+@pytest.mark.parametrize("resource", [True, False])
+def test_a_variable_is_read_for_each_element_and_not_before(resource):
+    offset = tf.get_variable("offset", initializer=np.int64(100), use_resource=resource)
+    more = offset.assign_add(100)
+    iterator = Dataset.range(50).map(lambda x: x + offset).map(lambda x: x * 2).make_initializable_iterator()
+    number = iterator.get_next()
+    with tf.Session() as sess:
+        sess.run([offset.initializer])
+        sess.run(iterator.initializer)
+        found = []
+        for _ in range(5):
+            found.append(sess.run(number))
+            sess.run(more)
+    assert found == [200, 402, 604, 806, 1008]
+
+
+def test_a_table_that_changes_is_read_for_each_element_and_not_before():
+    table = tf.contrib.lookup.MutableHashTable(tf.int64, tf.int64, -1)
+    key = tf.placeholder(tf.int64)
+    insert = table.insert(key, key * 10)
+    iterator = Dataset.range(50).map(table.lookup).make_initializable_iterator()
+    number = iterator.get_next()
+    with tf.Session() as sess:
+        sess.run(iterator.initializer)
+        found = []
+        for i in range(5):
+            sess.run(insert, {key: i})
+            found.append(sess.run(number))
+    assert found == [0, 10, 20, 30, 40]
 
 
 def test_filters_and_keys(called):

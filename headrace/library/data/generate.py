@@ -52,10 +52,10 @@ def _plain(spec: Sequence[Any]) -> Callable[[Any], tuple[Any, ...] | None]:
             return None
         element = []
         for leaf, (dtype, make, shape, number) in zip(returned, expected, strict=True):
-            kind = type(leaf)
-            if kind is np.ndarray and leaf.dtype == dtype and leaf.shape == shape:
+            python_type = type(leaf)
+            if python_type is np.ndarray and leaf.dtype == dtype and leaf.shape == shape:
                 element.append(leaf.copy())
-            elif kind is number and shape == () and (number is float or -1 << 31 <= leaf < 1 << 31):
+            elif python_type is number and shape == () and (number is float or -1 << 31 <= leaf < 1 << 31):
                 element.append(make(leaf))
             else:
                 return None

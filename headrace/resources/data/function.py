@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+import numpy as np
+import torch
+
 from headrace.core.errors import InvalidArgumentError, OpError, OutOfRangeError, from_python
 from headrace.resources.calling.batch import Element
 from headrace.resources.data.outcome import Outcome
@@ -31,7 +34,9 @@ class Calling(OneInput):
 
     @property
     def repeatable(self) -> bool:
-        return super().repeatable and getattr(self.function, "repeatable", False)
+        if not (super().repeatable and getattr(self.function, "repeatable", False)):
+            return False
+        return all(map(_is_constant, self.captured))
 
     def by_rows(self, run: Run) -> RowFunction | None:
         """The function for many elements, where that gives the same elements and is worth it: they are small then."""
@@ -201,6 +206,11 @@ class RowsCursor(CallingCursor):
         self.index, results, taken = position
         self._results.extend(map(tuple, results))
         self._taken.extend(map(Outcome.restored, taken))
+
+
+def _is_constant(captured: Any) -> bool:
+    """Whether what a function has captured stays the same: a value or a table that nobody writes, and no variable."""
+    return isinstance(captured, (torch.Tensor, np.ndarray, np.generic)) or getattr(captured, "fixed", False)
 
 
 def _are_small(stage: Stage) -> bool:

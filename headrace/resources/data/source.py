@@ -175,8 +175,7 @@ class _IteratedCursor(_Counted):
     def __init__(self, stage: Iterated, run: Run) -> None:
         super().__init__()
         self._stage, self._run = stage, run
-        if stage.wants_run:
-            run.at_close(self, _IteratedCursor._end)
+        run.at_close(self, _IteratedCursor._end)
         self._iterator: Iterator[Element] | None = None
         self._over = False
 

@@ -133,7 +133,9 @@ class Settings:
 
     statistics: Statistics | None = None  # what they tell what they do
     by_rows: bool = True  # functions may be called for many elements at once
-    elsewhere: Callable[[Any, Any], Any] | None = None  # begins stages that map, where their functions are called elsewhere
+    elsewhere: Callable[[Any, Any], Any] | None = (
+        None  # begins stages that map, where their functions are called elsewhere
+    )
 
 
 PLAIN = Settings()

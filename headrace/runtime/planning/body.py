@@ -17,7 +17,7 @@ Call = Callable[..., tuple[Any, ...]]
 class BodyFunction:
     """Thread-safe.  Called with the values of an element and then what the body has captured."""
 
-    __slots__ = ("_body", "_by_rows", "_call", "_lock", "_plan", "repeatable")
+    __slots__ = ("__weakref__", "_body", "_by_rows", "_call", "_lock", "_plan", "repeatable")
 
     def __init__(self, body: StepGraph, plan: Callable[[StepGraph], Call]) -> None:
         self._body, self._plan = body, plan
@@ -43,11 +43,11 @@ class BodyFunction:
 
 
 def _row_function(vectorised: Vectorised, call: Call) -> RowFunction:
-    ragged = [kind is Ragged for kind in vectorised.feeds]
-    kinds = vectorised.fetches
+    ragged = [form is Ragged for form in vectorised.feeds]
+    forms = vectorised.fetches
 
     def run(columns: Columns, captured: Sequence[Any]) -> Columns:
         results = iter(call(*[value for column in columns for value in column], *captured))
-        return [(next(results), next(results)) if kind is Ragged else (next(results),) for kind in kinds]
+        return [(next(results), next(results)) if form is Ragged else (next(results),) for form in forms]
 
-    return RowFunction(run, ragged, [kind in (Rows, Ragged) for kind in kinds])
+    return RowFunction(run, ragged, [form in (Rows, Ragged) for form in forms])
