@@ -7,7 +7,7 @@ for.  Does not know files (``record``) nor how features become tensors (the pars
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,15 @@ def _decoder(name: str) -> tuple[Callable[[bytes], Any], type[Exception]]:
     from google.protobuf.message import DecodeError
 
     return messages()[name].FromString, DecodeError
+
+
+def read_all_features(batch: Sequence[bytes]) -> list[Mapping[str, Any]]:
+    """The features of encoded Examples, each by name."""
+    decode, decode_error = _decoder("Example")
+    try:
+        return [decode(data).features.feature for data in batch]
+    except decode_error as error:
+        raise ValueError(str(error)) from None
 
 
 def read_features(data: bytes) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes
-from headrace.core.example import from_json, read_feature, read_feature_lists, read_features
+from headrace.core.example import from_json, read_all_features, read_feature, read_feature_lists, read_features
 from headrace.core.registry import op
 from headrace.ops.shared.sparse_entry import runs
 from headrace.ops.shared.string_array import array_of
@@ -179,13 +179,20 @@ def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, 
 
 @parse_example.kernel
 def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
-    batch = [_read(read_features, data) for data in serialized.tolist()]
+    batch = _read_batch(serialized.tolist())
     sparse = [_sparse_batch(batch, names, k, t) for k, t in zip(_text(sparse_keys), sparse_types, strict=True)]
     dense = [
         _dense_batch(batch, names, k, shape, default)
         for k, shape, default in zip(_text(dense_keys), dense_shapes, dense_defaults, strict=True)
     ]
     return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
+
+
+def _read_batch(serialized):
+    try:
+        return read_all_features(serialized)
+    except ValueError:
+        return [_read(read_features, data) for data in serialized]  # names the one that is damaged
 
 
 def _sparse_batch(batch, names, key, dtype):
@@ -223,7 +230,7 @@ def _plain_batch(batch, key, dtype, count):
     joined = []
     for encoded in batch:
         feature = encoded.get(key)
-        values = () if feature is None else getattr(feature, kind).value
+        values = () if feature is None else getattr(feature, kind).value[:]  # a list, made in less time than its parts
         if len(values) != count or not count:
             return None
         joined += values
@@ -271,7 +278,7 @@ def _(
 ):  # fmt: skip
     sparse_keys, dense_keys, ragged_keys = (_text(k.reshape(-1)) for k in (sparse_keys, dense_keys, ragged_keys))
     names = names.reshape(-1)
-    batch = [_read(read_features, data) for data in serialized.reshape(-1).tolist()]
+    batch = _read_batch(serialized.reshape(-1).tolist())
     if serialized.ndim:
         sparse = [_sparse_batch(batch, names, k, t) for k, t in zip(sparse_keys, sparse_types, strict=True)]
         dense = [

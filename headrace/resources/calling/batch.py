@@ -110,6 +110,8 @@ def _stack_values(values: Sequence[Value]) -> Value:
 
 
 def _stack_strings(values: Sequence[Value]) -> Value:
+    if not any(value.ndim for value in values):
+        return np.fromiter([value.item() for value in values], object, len(values))
     batch = np.empty((len(values), *values[0].shape), object)
     for i, value in enumerate(values):
         batch[i] = value if value.ndim else value[()]

@@ -120,6 +120,7 @@ class _BesideCursor(CallingCursor):
     """Elements, each with what the function says of it behind its values."""
 
     def next(self) -> Element | None:
+        pause()
         element = self.take()
         return None if element is None else (*element, *self.call(element))
 
@@ -236,7 +237,6 @@ class _FilterCursor(Cursor):
 
     def next(self) -> Element | None:
         while True:
-            pause()
             found = self._asked.next()
             if found is None:
                 return None

@@ -117,9 +117,9 @@ class PaddedBatch(Batch):
 
 
 def _padded(component: int, values: Sequence[Any], padded_shape: Sequence[int], pad: Any) -> Any:
+    shapes = {tuple(value.shape): None for value in values}  # in order: the first that does not fit is the error
     sizes = list(padded_shape)
-    for value in values:
-        shape = tuple(value.shape)
+    for shape in shapes:
         if len(shape) != len(padded_shape):
             raise InvalidArgumentError(
                 None, None,
@@ -136,7 +136,7 @@ def _padded(component: int, values: Sequence[Any], padded_shape: Sequence[int], 
                     f"{_shown([None if w < 0 else w for w in padded_shape])} in component {component}",
                 )  # fmt: skip
     sizes = [max(n, 0) for n in sizes]
-    if all(tuple(value.shape) == tuple(sizes) for value in values):
+    if list(shapes) == [tuple(sizes)]:
         return stack([(value,) for value in values])[0]
     if any(isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16 for value in values):  # numpy lacks it
         values = [tensor_held(value) for value in values]
@@ -144,8 +144,12 @@ def _padded(component: int, values: Sequence[Any], padded_shape: Sequence[int], 
     else:
         values = [np.asarray(value) for value in values]
         batch = np.full((len(values), *sizes), pad.item(), values[0].dtype)
-    for i, value in enumerate(values):
-        batch[(i, *map(slice, value.shape))] = value
+    if len(sizes) == 1:
+        for row, value in zip(batch, values, strict=True):
+            row[: len(value)] = value
+    else:
+        for row, value in zip(batch, values, strict=True):
+            row[tuple(map(slice, value.shape))] = value
     return batch if isinstance(batch, torch.Tensor) or batch.dtype.hasobject else torch.from_numpy(batch)
 
 

@@ -11,7 +11,7 @@ from headrace.core.errors import InvalidArgumentError
 from headrace.resources.calling.batch import Element
 from headrace.resources.data.function import Calling, Function, begin_beside
 from headrace.resources.data.source import Listed
-from headrace.resources.data.stage import Cursor, Run, Stage, State, pause
+from headrace.resources.data.stage import Cursor, Run, Stage, State
 
 
 class GroupByWindow(Calling):
@@ -55,7 +55,6 @@ class _GroupByWindowCursor(Cursor):
                     return element
                 self.run.forget(self._open[2])
                 self._open = None
-            pause()
             if not self._ended:
                 self._collect()
             elif self._groups:
