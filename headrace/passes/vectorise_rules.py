@@ -68,16 +68,22 @@ def _with_rank(builder: Builder, node: Node, rows: Rows, missing: int) -> Value:
 @rule(
     "StringToNumber", "StringLower", "StringUpper", "StringStrip", "StringLength", "AsString", "RegexReplace",
     "StaticRegexReplace", "RegexFullMatch", "StaticRegexFullMatch", "StringToHashBucket", "StringToHashBucketFast",
-    "StringToHashBucketStrong", "EncodeBase64", "DecodeBase64", "LookupTableFindV2", "DecodeRaw", "DecodeCSV",
+    "StringToHashBucketStrong", "EncodeBase64", "DecodeBase64", "DecodeRaw", "DecodeCSV",
 )  # fmt: skip
 def _one_by_one(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
     """Of one input alone; the others are settings."""
     (many,) = _not_shared(inputs)
-    if node.type == "LookupTableFindV2" and node.outputs[0].shape.ndims != _rank(many.one):
-        raise CannotVectoriseError  # a table of vectors
     if isinstance(many, Ragged):
         return _each(builder, node, inputs, many)
     return builder.rows(node, [one.value for one in inputs])
+
+
+@rule("LookupTableFindV2")
+def _find(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
+    (many,) = _not_shared(inputs)
+    if node.outputs[0].shape.ndims != _rank(many.one):
+        raise CannotVectoriseError  # a table of vectors
+    return _one_by_one(builder, node, inputs)
 
 
 def _not_shared(inputs: Sequence[Many]) -> list[Rows | Ragged]:
@@ -98,19 +104,24 @@ def _select(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
 # ---- shapes
 
 
-@rule("Shape", "Size", "Rank")
+@rule("Shape")
 def _shape(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
+    return [Same(builder.constant(node, _sizes(_rows(inputs[0]).one), node.outputs[0].dtype))]
+
+
+@rule("Rank")
+def _rank_of(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
+    return [Same(builder.constant(node, _rank(node.inputs[0]), node.outputs[0].dtype))]
+
+
+@rule("Size")
+def _size(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
     (many,) = inputs
     dtype = node.outputs[0].dtype
-    if isinstance(many, Ragged):
-        if node.type != "Size":
-            raise CannotVectoriseError
-        attrs = {"SrcT": int64, "DstT": dtype, "Truncate": False}
-        return [Rows(builder.make(node, [many.lengths], attrs, [(dtype, [None])], "Cast"), node.outputs[0])]
-    assert isinstance(many, Rows)
-    sizes = _sizes(many.one)
-    value = {"Shape": sizes, "Size": math.prod(sizes), "Rank": len(sizes)}[node.type]
-    return [Same(builder.constant(node, value, dtype))]
+    if not isinstance(many, Ragged):
+        return [Same(builder.constant(node, math.prod(_sizes(_rows(many).one)), dtype))]
+    attrs = {"SrcT": int64, "DstT": dtype, "Truncate": False}
+    return [Rows(builder.make(node, [many.lengths], attrs, [(dtype, [None])], "Cast"), node.outputs[0])]
 
 
 def _sizes(value: Value) -> list[int]:
@@ -193,19 +204,17 @@ def _strided(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
     return builder.rows(node, [_rows(inputs[0]).value, *settings], {**node.attrs, **masks})
 
 
-@rule("Pack", "ConcatV2")
+@rule("Pack", "Unpack")
+def _pack(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
+    attrs = {**node.attrs, "axis": _after(node.attrs["axis"])}
+    return builder.rows(node, [_rows(one).value for one in inputs], attrs)
+
+
+@rule("ConcatV2")
 def _join(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
-    if node.type == "Pack":
-        attrs = {**node.attrs, "axis": _after(node.attrs["axis"])}
-        return builder.rows(node, [_rows(one).value for one in inputs], attrs)
     (axis,) = _setting(inputs[-1])
     axis_value = builder.constant(node, _after(axis), node.inputs[-1].dtype)
     return builder.rows(node, [*(_rows(one).value for one in inputs[:-1]), axis_value])
-
-
-@rule("Unpack")
-def _unpack(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
-    return builder.rows(node, [_rows(inputs[0]).value], {**node.attrs, "axis": _after(node.attrs["axis"])})
 
 
 # ---- looking up and reducing
@@ -226,11 +235,16 @@ def _one_hot(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
     return builder.rows(node, [_rows(inputs[0]).value, *(one.value for one in inputs[1:])])
 
 
-@rule("Sum", "Prod", "Max", "Min", "All", "Any")
+@rule("Sum", "Prod")
+def _sum(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
+    if not node.inputs[0].dtype.is_integer:
+        raise CannotVectoriseError  # the order of a sum decides about its last bits
+    return _reduce(builder, node, inputs)
+
+
+@rule("Max", "Min", "All", "Any")
 def _reduce(builder: Builder, node: Node, inputs: Sequence[Many]) -> Outputs:
     rows = _rows(inputs[0])
-    if node.type in ("Sum", "Prod") and not rows.one.dtype.is_integer:
-        raise CannotVectoriseError  # the order of a sum decides about its last bits
     axes = [_after(axis) for axis in _setting(inputs[1])]
     return builder.rows(node, [rows.value, builder.constant(node, axes, node.inputs[1].dtype)])
 

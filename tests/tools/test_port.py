@@ -56,11 +56,11 @@ from tensorflow.data import Dataset
 from tensorflow.contrib import data
 print(dataset_ops.Dataset, dataset_ops.make_one_shot_iterator, iterator_ops.Iterator.from_structure, readers.TextLineDataset)
 print(batching.map_and_batch, grouping.bucket_by_sequence_length, older.batch_and_drop_remainder, data.unbatch)
-print(Dataset.from_generator, Dataset.nothing, data.SqlDataset, batching.nothing)
+print(Dataset.from_generator, Dataset.nothing, data.SqlDataset, data.nothing, batching.nothing)
 """)
     missing = {
         "tf.data.Dataset.nothing",
-        "tf.contrib.data.SqlDataset",
+        "tf.contrib.data.nothing",
         "tf.python.data.experimental.ops.batching.nothing",
     }
     assert {name for name, (_, is_missing) in uses.items() if is_missing} == missing
