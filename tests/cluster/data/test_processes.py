@@ -1,5 +1,6 @@
 """Functions of datasets in other processes: the same elements, the same positions, and what is refused."""
 
+import gc
 import os
 import select
 import signal
@@ -26,6 +27,12 @@ def started():
         one.rest()
     yield
     processes.end_resting()
+
+
+@pytest.fixture(autouse=True)
+def at_rest():
+    """What the test before has left to the collector gives its processes back, so that this one starts no others."""
+    gc.collect()
 
 
 def far(dataset, count=2):
