@@ -232,8 +232,12 @@ class DataProcesses:
                 self._drop(process)  # an answer may be under way
                 raise
             with self._changed:
-                self._idle.append(process)
-                self._changed.notify()
+                closed = self._closed  # which has ended the process
+                if not closed:
+                    self._idle.append(process)
+                    self._changed.notify()
+            if closed:
+                self._drop(process)
             return _outcomes(_checked(answer), results), answer["seconds"]
         if len(elements) > 1:  # one of them may be the reason
             each = [self.call(stage, [element]) for element in elements]

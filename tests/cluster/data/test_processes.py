@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -16,23 +17,28 @@ from library.data.positions import check_positions
 from library.data.taking import take
 
 import headrace as tf
+import leaks
 from headrace.cluster.data import processes
+
+pytestmark = pytest.mark.allow_leaks(reason="processes rest between tests; the end of the module looks for them")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def started():
     """Two processes that all tests of this module use."""
+    before = leaks.look()
     found = [processes._found() for _ in range(2)]
     for one in found:
         one.rest()
     yield
-    processes.end_resting()
-
-
-@pytest.fixture(autouse=True)
-def at_rest():
-    """What the test before has left to the collector gives its processes back, so that this one starts no others."""
-    gc.collect()
+    end = time.monotonic() + 10
+    while True:
+        gc.collect()  # what a test has left to the collector gives its processes back
+        processes.end_resting()
+        if not (left := leaks.look().beyond(before)) or time.monotonic() > end:
+            break
+        time.sleep(0.01)
+    assert not left
 
 
 def far(dataset, count=2):
