@@ -146,6 +146,9 @@ class _FileCursor(OneCursor):
         if self._file is None:
             files.make_folder(os.path.dirname(self.stage.path))
             self._writing.begin()
+            if self.run.closed:  # a thread that was ahead of it: the lock was given back before
+                self._writing.end()
+                self.run.check_open()
             self._reads = not self._written and files.exists(self.stage.path)
             if self._reads:
                 self._writing.end()

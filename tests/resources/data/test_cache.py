@@ -6,7 +6,7 @@ import os
 import pytest
 from resources.data.chains import drained, running
 
-from headrace.core.errors import AlreadyExistsError
+from headrace.core.errors import AlreadyExistsError, CancelledError
 from headrace.resources.data.ahead import Prefetch
 from headrace.resources.data.cache import FileCache
 from headrace.resources.data.chain import Repeat, Take, Zip
@@ -81,3 +81,13 @@ def test_cursors_of_one_iterator_do_not_refuse_each_other(tmp_path):
     with running(Zip([both, both])) as run:
         assert drained(run) == [(i, i) for i in range(4)]
     assert not [name for name in os.listdir(tmp_path) if name.endswith("lockfile")]
+
+
+def test_a_thread_that_is_ahead_does_not_take_the_lock_after_closing(tmp_path):
+    with running(chain(tmp_path / "kept")) as run:
+        run.cursor.next()
+        run.close()
+        with pytest.raises(CancelledError):
+            run.cursor.next()
+        with running(chain(tmp_path / "kept")) as other:
+            assert drained(other) == [(0,), (1,), (2,), (3,)]
