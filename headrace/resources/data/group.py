@@ -224,7 +224,7 @@ class _UnbatchCursor(OneCursor):
 
     def _open(self, batch: Element) -> None:
         batch = tuple(tensor_held(value) for value in batch)
-        for value in batch:
+        for i, value in enumerate(batch):
             if not value.ndim:
                 raise InvalidArgumentError(None, None, "Input element must have a non-scalar value in each component.")
             if isinstance(value, SparseValue) and value.ndim < 2:
@@ -233,7 +233,7 @@ class _UnbatchCursor(OneCursor):
                 raise InvalidArgumentError(
                     None, None,
                     "Input element must have the same batch size in each component. Component 0 had size "
-                    f"{len(batch[0])} but component {batch.index(value)} had size, {len(value)}.",
+                    f"{len(batch[0])} but component {i} had size, {len(value)}.",
                 )  # fmt: skip
         self._batch, self._rows = batch, Slices(batch).begin(self.run)
 

@@ -310,3 +310,12 @@ def test_an_error_leaves_zipped_datasets_side_by_side():
 
 def test_a_generator_goes_on_after_an_element_that_is_refused():
     assert take(Dataset.from_generator(lambda: iter([0, "one", 2]), tf.int32, [])) == [0, "InvalidArgumentError", 2]
+
+
+def test_unbatch_refuses_components_of_different_lengths():
+    rows = tf.data.Dataset.range(2, 4).map(lambda x: (tf.range(3), tf.range(x))).unbatch()
+    element = rows.make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Component 0 had size 3 but component 1 had size, 2"):
+            sess.run(element)
+        assert sess.run(element) == (0, 0)
