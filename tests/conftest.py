@@ -20,7 +20,8 @@ from hypothesis import settings
 
 import leaks
 
-settings.register_profile("headrace", deadline=None, print_blob=True)
+settings.register_profile("headrace", deadline=None, print_blob=True, derandomize=True)  # the same in every run
+settings.register_profile("new", deadline=None, print_blob=True)  # `--hypothesis-profile=new`: others in every run
 settings.load_profile("headrace")
 
 

@@ -111,7 +111,8 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
     try:
         with file.open_to_read(path) as opened:
             text_format.Merge(opened.read().decode(), state)
-    except (errors.OpError, text_format.ParseError, UnicodeDecodeError, RecursionError, OSError) as error:
+    except (errors.OpError, text_format.ParseError, UnicodeDecodeError, RecursionError, OSError, Warning) as error:
+        # A warning is Python's, of an unknown escape sequence, where warnings are errors.
         log.warning("%s: %s", type(error).__name__, error)
         log.warning("%s: Checkpoint ignored", path)
         return None

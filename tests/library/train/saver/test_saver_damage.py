@@ -107,6 +107,12 @@ def test_a_damaged_file_of_names(job: Job, data: Any) -> None:
     assert job.is_restored()
 
 
+def test_a_file_of_names_with_an_escape_that_none_knows(job: Job) -> None:
+    job.renew()
+    (job.folder / "checkpoint").write_text('model_checkpoint_path: "\\odel-2"\n')
+    assert tf.train.latest_checkpoint(job.folder) is None
+
+
 @SETTINGS
 @given(data=st.data())
 def test_a_damaged_meta_graph(job: Job, data: Any) -> None:
