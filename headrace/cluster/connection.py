@@ -105,13 +105,13 @@ class ClusterConnection:
         self._losers: list[Told] = []
         self._closed = False
         filters = checked_filters(config.device_filters)
-        wanted = [task for task in addresses if task != own and _is_visible(task, filters)]
-        wanted.sort(key=lambda task: task != first)
+        names = [task for task in addresses if task != own and _is_visible(task, filters)]
+        names.sort(key=lambda task: task != first)
         try:
-            for task in wanted:
+            for task in names:
                 self._peers[task] = endpoint.connect(addresses[task])
                 self._health.watch(task, self._peers[task])
-            self.tasks: Sequence[Task] = self._greet(wanted, config)
+            self.tasks: Sequence[Task] = self._greet(names, config)
         except BaseException:
             self.close()
             raise
@@ -121,10 +121,10 @@ class ClusterConnection:
         """Whether this process is a task of the cluster."""
         return self._own is not None
 
-    def _greet(self, wanted: Sequence[str], config: ConfigProto) -> list[Task]:
+    def _greet(self, names: Sequence[str], config: ConfigProto) -> list[Task]:
         """Waits until every task has answered, and opens the session there."""
         asked = Asked()
-        for task in wanted:
+        for task in names:
             asked.ask(task, self._peers[task], Hello(task, self._introduction))
         until = monotonic() + config.operation_timeout_in_ms / 1000 if config.operation_timeout_in_ms else None
         if not asked.wait("CreateSession still waiting for response from worker:", until):
@@ -135,7 +135,7 @@ class ClusterConnection:
             raise errors.make_error(None, None, f"{why.message} {at()}", why.error_code)
         left = None if until is None else max(until - monotonic(), MOMENT)
         begun = Asked()
-        for task in wanted:
+        for task in names:
             peer, greeting = self._peers[task], asked.answers[task]
             check_version(task, peer.address, greeting.headrace)
             self._health.heard(task, greeting.incarnation, peer)
@@ -144,7 +144,7 @@ class ClusterConnection:
         for error in begun.failed.values():
             raise error
         tasks = []
-        for task in wanted:
+        for task in names:
             peer, greeting = self._peers[task], asked.answers[task]
             devices = [Device(name, kind, torch.device("cpu"), memory) for name, kind, memory in greeting.devices]
             runs = self._runs[task] = RemoteRuns(peer, self._session, task, greeting.incarnation)

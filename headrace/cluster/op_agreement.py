@@ -37,9 +37,9 @@ def user_ops(data: Portable) -> dict[str, tuple[str, str, str]]:
     return {name: (one.digest, one.signature, one.location) for name, one in mine.items()}
 
 
-def check_user_ops(task: str, data: Portable, wanted: Mapping[str, Sequence[str]]) -> None:
+def check_user_ops(task: str, data: Portable, of_client: Mapping[str, Sequence[str]]) -> None:
     """Raises if an op of the client's is not registered in this process, or is another one; names the user's line."""
-    for name, (digest, signature, location) in wanted.items():
+    for name, (digest, signature, location) in of_client.items():
         if name not in REGISTRY:
             raise errors.NotFoundError(
                 None, None,

@@ -49,7 +49,7 @@ class RemoteRuns:
         self._incarnation = incarnation
         self._origins: dict[int, Mapping[str, Any]] = {}  # of the nodes of each partition, by name
         self._ended: list[int] = []  # steps of which the task is told with the next one
-        self._held: dict[int, list[tuple[Run, list[Any], Answered]]] = {}  # by step
+        self._delayed: dict[int, list[tuple[Run, list[Any], Answered]]] = {}  # by step
         self._lock = threading.Lock()
 
     def register(
@@ -76,13 +76,13 @@ class RemoteRuns:
             ended, self._ended = self._ended, []
         answered = partial(self._answered, done, self._origins[handle])
         request = Run(self._session, handle, step, seconds, ended)
-        self._held.setdefault(step, []).append((request, to_host(feeds), answered))
+        self._delayed.setdefault(step, []).append((request, to_host(feeds), answered))
 
     def let_go(self, step: int) -> bool:
-        held = self._held.pop(step, ())
-        for request, feeds, answered in held:
+        delayed = self._delayed.pop(step, ())
+        for request, feeds, answered in delayed:
             self._begin(request, feeds, answered)
-        return bool(held)
+        return bool(delayed)
 
     def _begin(self, request: Run, values: Sequence[Any], answered: Answered) -> None:
         try:
@@ -92,14 +92,14 @@ class RemoteRuns:
 
     def send(self, step: int, key: str, values: Sequence[Any]) -> None:
         """What a partition of this process sends to one of the task."""
-        held = self._held.get(step)
-        if held and self._peer.lost is None and _is_small(values):
-            request, feeds, answered = held.pop()
+        delayed = self._delayed.get(step)
+        if delayed and self._peer.lost is None and _is_small(values):
+            request, feeds, answered = delayed.pop()
             self.let_go(step)
             request.key, request.along = key, len(values)
             self._begin(request, [*feeds, *values], answered)
             return
-        if held:
+        if delayed:
             self.let_go(step)
         send(self._peer, self._task, step, key, values)
 

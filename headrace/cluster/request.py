@@ -60,11 +60,11 @@ class Greeting(Answer):
 
 
 class Hello(Request):
-    """Who is there?  ``wanted``: the task that should be, if the asker knows."""
+    """Who is there?  ``expected``: the task that should be, if the asker knows."""
 
     answer = Greeting
     quick = True
-    wanted: str | None = None
+    expected: str | None = None
     asker: Introduction | None = None
 
 
@@ -72,7 +72,7 @@ class Ping(Request):
     """Is anybody there?  ``sends``: the asker, a task, is going to send over this connection."""
 
     quick = True
-    wanted: str | None = None
+    expected: str | None = None
     asker: Introduction | None = None
     sends: bool = False
 

@@ -248,11 +248,11 @@ class TaskService:
 
         Of two processes that say that they are a task the one that came later is.
         """
-        wanted, who = request.wanted or self.worker.task, request.asker
+        expected, who = request.expected or self.worker.task, request.asker
         by = peer if who is None else f"{who.task} at {who.address}"
-        if wanted != self.worker.task:
-            log.warning("%s is taken for %s by %s: their cluster specs differ", self.worker.task, wanted, by)
-            here = f"{wanted} is said to be at {self.addresses.get(self.worker.task)}, but {self.worker.task} answers there"
+        if expected != self.worker.task:
+            log.warning("%s is taken for %s by %s: their cluster specs differ", self.worker.task, expected, by)
+            here = f"{expected} is said to be at {self.addresses.get(self.worker.task)}, but {self.worker.task} answers there"
             raise errors.InvalidArgumentError(None, None, here)
         if who is None:
             return

@@ -113,6 +113,6 @@ def from_columns(sparse: Sequence[bool], values: Sequence[Any], count: int) -> l
         column = next(rest)
         if is_sparse:
             parts = zip(column, next(rest), next(rest), strict=True)
-            column = [SparseValue(indices, held, shape.tolist()) for indices, held, shape in parts]
+            column = [SparseValue(indices, nonzero, shape.tolist()) for indices, nonzero, shape in parts]
         columns.append(column)
     return list(zip(*columns, strict=True))

@@ -88,13 +88,13 @@ _lent: list[str] = []  # variables of the environment that are Ray's until it is
 
 def _ask_for_token() -> None:
     """Has Ray ask for a token, a new one, unless the user has chosen one, or none (RAY_AUTH_MODE=disabled)."""
-    wanted = {}
+    lent = {}
     if MODE not in os.environ:
-        wanted[MODE] = "token"
+        lent[MODE] = "token"
     if os.environ.get(MODE, "token") == "token" and not any(name in os.environ for name in TOKENS):
-        wanted[TOKENS[0]] = secrets.token_hex(32)
-    os.environ.update(wanted)
-    _lent.extend(wanted)
+        lent[TOKENS[0]] = secrets.token_hex(32)
+    os.environ.update(lent)
+    _lent.extend(lent)
     _read_again()
 
 

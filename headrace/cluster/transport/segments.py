@@ -70,7 +70,7 @@ def _open(process: int, descriptor: int) -> int:
     return opened
 
 
-class _Held:
+class _Outgoing:
     """A segment of the sender's."""
 
     __slots__ = ("data", "descriptor", "memory", "message")
@@ -100,8 +100,8 @@ class OutgoingSegments:
         self._keep = keep
         self._lock = threading.Lock()
         self._next = 0
-        self._used: list[_Held] = []
-        self._free: list[_Held] = []
+        self._used: list[_Outgoing] = []
+        self._free: list[_Outgoing] = []
         self.forgotten: list[int] = []
         self._closed = False
 
@@ -110,48 +110,48 @@ class OutgoingSegments:
         sizes = [memoryview(one).nbytes for one in buffers]
         starts, nbytes = offsets(sizes)
         try:
-            held = self._take(HEADER + nbytes)
+            segment = self._take(HEADER + nbytes)
         except OSError:
             return None
-        if held is None:
+        if segment is None:
             return None
         for start, size, buffer in zip(starts, sizes, buffers, strict=True):
             if size:
-                held.data[start : start + size] = np.frombuffer(buffer, np.uint8)
-        return held.message
+                segment.data[start : start + size] = np.frombuffer(buffer, np.uint8)
+        return segment.message
 
-    def _take(self, nbytes: int) -> _Held | None:
+    def _take(self, nbytes: int) -> _Outgoing | None:
         nbytes = _rounded(nbytes)
         with self._lock:
             if self._closed:
                 return None
             self._reclaim()
-            fits = [held for held in self._free if nbytes <= held.message.nbytes <= 2 * nbytes]
+            fits = [segment for segment in self._free if nbytes <= segment.message.nbytes <= 2 * nbytes]
             if fits:
-                held = min(fits, key=lambda h: h.message.nbytes)
-                self._free.remove(held)
+                segment = min(fits, key=lambda h: h.message.nbytes)
+                self._free.remove(segment)
             elif len(self._used) + len(self._free) >= MAX_SEGMENTS:
                 return None
             else:
                 self._next += 1
-                held = _Held(self._next, nbytes)
-            held.memory[0] = USED
-            self._used.append(held)
-            return held
+                segment = _Outgoing(self._next, nbytes)
+            segment.memory[0] = USED
+            self._used.append(segment)
+            return segment
 
     def _reclaim(self) -> None:
         """Takes back what the receiver has let go; idle segments beyond the limit are given up, the oldest first."""
-        still = [held for held in self._used if held.memory[0] != FREE]
+        still = [segment for segment in self._used if segment.memory[0] != FREE]
         if len(still) == len(self._used):
             return
-        self._free += [held for held in self._used if held.memory[0] == FREE]
+        self._free += [segment for segment in self._used if segment.memory[0] == FREE]
         self._used = still
-        idle = sum(held.message.nbytes for held in self._free)
+        idle = sum(segment.message.nbytes for segment in self._free)
         while idle > self._keep:
-            held = self._free.pop(0)
-            idle -= held.message.nbytes
-            self.forgotten.append(held.message.number)
-            held.close()
+            segment = self._free.pop(0)
+            idle -= segment.message.nbytes
+            self.forgotten.append(segment.message.number)
+            segment.close()
 
     def take_forgotten(self) -> list[int]:
         """The numbers of segments that were given up since the last call: the receiver may let go of them."""
@@ -163,8 +163,8 @@ class OutgoingSegments:
         """Lets go of all: what the receiver has mapped it keeps."""
         with self._lock:
             self._closed = True
-            for held in self._used + self._free:
-                held.close()
+            for segment in self._used + self._free:
+                segment.close()
             self._used, self._free = [], []
 
 
