@@ -19,7 +19,7 @@ from headrace.core.signature import REQUIRED, Arg, Attr
 from headrace.core.source import user_source
 from headrace.graph import context
 from headrace.graph.constant import make_array
-from headrace.graph.convert import install_pack, to_tensor
+from headrace.graph.convert import install_builders, to_tensor
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 
@@ -418,4 +418,9 @@ def _pack(parts: list[Tensor], name: str) -> Tensor:
     return packed
 
 
-install_pack(_pack)
+def _cast(tensor: Tensor, dtype: DType) -> Tensor:
+    result: Tensor = call(REGISTRY.get("Cast"), (tensor, dtype), {"name": "Cast"})
+    return result
+
+
+install_builders(_pack, _cast)

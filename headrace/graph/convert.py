@@ -1,7 +1,7 @@
 """Anything -> Tensor: the conversion registry, constants, and lists that hold tensors.
 
 Owns TF1's ``convert_to_tensor`` rules: no silent promotion; a Tensor of another dtype is an error, a Python value takes the
-wanted dtype if it fits.
+dtype asked for if it fits.  Tensors in a list are cast to it, as there.
 """
 
 from __future__ import annotations
@@ -179,8 +179,19 @@ def _convert_python(value: Any, dtype: DType | None = None, name: str | None = N
 def _convert_sequence(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
     if not _holds_tensor(value):
         return _convert_python(value, dtype, name)
-    inferred = dtype or _dtype_of_first_tensor(value)
-    return _pack(value, inferred, name or "packed")
+    first = _dtype_of_first_tensor(value)
+    if dtype is not None and first is not None and dtype.base_dtype != first:
+        value = _cast_tensors(value, dtype.base_dtype)
+    return _pack(value, dtype or first, name or "packed")
+
+
+def _cast_tensors(value: Any, dtype: DType) -> Any:
+    """The nested sequence with its tensors as ``dtype``: TF1 does so if the first of them has another."""
+    if isinstance(value, (list, tuple)):
+        return [_cast_tensors(item, dtype) for item in value]
+    if not _is_tensor_like(value) or value.dtype.base_dtype == dtype:
+        return value
+    return _builders[1](to_tensor(value), dtype)
 
 
 def _pack(values: Any, dtype: DType | None, name: str) -> Tensor:
@@ -190,17 +201,22 @@ def _pack(values: Any, dtype: DType | None, name: str) -> Tensor:
         for i, item in enumerate(values):
             if isinstance(item, (list, tuple)) and _holds_tensor(item):
                 parts.append(_pack(item, dtype, str(i)))
+            elif isinstance(item, Tensor) and dtype is not None and item.dtype.base_dtype != dtype.base_dtype:
+                raise TypeError(
+                    f"Cannot convert a list containing a tensor of dtype {item.dtype.name} to {dtype.name} (Tensor is: "
+                    f"{item!r}, made at {item.op.source})"
+                )
             else:
                 parts.append(to_tensor(item, dtype, str(i)))
-        return _packers[0](parts, scope)
+        return _builders[0](parts, scope)
 
 
-_packers: list[Callable[[list[Tensor], str], Tensor]] = []
+_builders: list[Callable[..., Tensor]] = []
 
 
-def install_pack(pack: Callable[[list[Tensor], str], Tensor]) -> None:
-    """Called once by ``build``, which this module cannot import: how to stack tensors."""
-    _packers[:] = [pack]
+def install_builders(pack: Callable[[list[Tensor], str], Tensor], cast: Callable[[Tensor, DType], Tensor]) -> None:
+    """Called once by ``build``, which this module cannot import: how to stack tensors, and how to change their type."""
+    _builders[:] = [pack, cast]
 
 
 def _is_tensor_like(value: Any) -> bool:

@@ -78,7 +78,7 @@ def _dense(encoded, name, dtype, shape, default, where, index=None):
     """The values of a dense feature of known shape, or its default; ``index`` is the place of the example in a batch."""
     values = _values(encoded, name, dtype, where)
     if values is None:
-        if not _size(default) and math.prod(shape):
+        if not _size(default):
             raise ValueError(
                 f"{where}, Feature: {name} (data type: {_NAMES[_KINDS[dtype]]}) is required but could not be found."
             )

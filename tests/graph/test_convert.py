@@ -68,6 +68,20 @@ class TestListsOfTensors:
         with pytest.raises(TypeError):
             tf.convert_to_tensor([1.5, tf.constant(2)])
 
+    def test_they_are_cast_to_the_dtype_that_is_asked_for(self) -> None:
+        whole = tf.convert_to_tensor([[tf.constant(2.7), 3], [4, tf.constant(5)]], tf.int32)
+        assert [n.name for n in whole.graph.get_operations() if n.type == "Cast"] == ["Cast"]
+        zeros = tf.zeros([tf.constant(2, tf.int64), 3])
+        with tf.Session() as session:
+            assert session.run(whole).tolist() == [[2, 3], [4, 5]]
+            assert session.run(zeros).shape == (2, 3)
+
+    def test_the_first_that_has_it_forbids_others(self) -> None:
+        with pytest.raises(
+            TypeError, match="list containing a tensor of dtype int64 to int32.*made at .*test_convert.py"
+        ):
+            tf.convert_to_tensor([tf.constant(2), tf.constant(1, tf.int64)], tf.int32)
+
     def test_shapes_must_agree(self) -> None:
         with pytest.raises(ValueError, match="[Ss]hape"):
             tf.convert_to_tensor([tf.constant([1.0]), tf.constant([1.0, 2.0])])

@@ -13,7 +13,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import SparseTensor
 from headrace.library.control.dependency import group, no_op
-from headrace.library.scope import add_to_collection, get_collection, name_scope
+from headrace.library.scope import add_to_collection, get_collection, init_scope, name_scope
 
 _numbers = itertools.count()
 
@@ -113,7 +113,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
     def __init__(
         self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
     ) -> None:
-        with name_scope(name, "key_value_init", [keys, values]) as scope:
+        with init_scope(), name_scope(name, "key_value_init", [keys, values]) as scope:
             self._name = scope
             self._keys = convert_to_tensor(keys, key_dtype, name="keys")
             self._values = convert_to_tensor(values, value_dtype, name="values")
@@ -223,15 +223,16 @@ class StaticHashTable(_Handled):
     ) -> None:
         super().__init__(initializer.key_dtype, initializer.value_dtype)
         self._shared = shared_name or initializer._shared_name or f"hash_table_{next(_numbers)}"
-        self.resource_handle = raw_ops.HashTableV2(
-            shared_name=self._shared,
-            key_dtype=self._key_dtype,
-            value_dtype=self._value_dtype,
-            name=name or "hash_table",
-        )
-        self._default_value = convert_to_tensor(default_value, self._value_dtype)
-        self._default_value.shape.merge_with([])
-        self._init_op = initializer.initialize(self)
+        with init_scope():  # a table that a function makes is initialised outside
+            self.resource_handle = raw_ops.HashTableV2(
+                shared_name=self._shared,
+                key_dtype=self._key_dtype,
+                value_dtype=self._value_dtype,
+                name=name or "hash_table",
+            )
+            self._default_value = convert_to_tensor(default_value, self._value_dtype)
+            self._default_value.shape.merge_with([])
+            self._init_op = initializer.initialize(self)
 
     @property
     def default_value(self) -> Tensor:

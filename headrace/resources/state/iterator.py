@@ -193,6 +193,7 @@ class Iterator(NodeState):
         self._serving: Serving | None = None
         self._early: deque[Take] = deque()  # who waits for the factory
         self._starting = False  # a thread runs the factory
+        self._looked_early = False  # somebody asked for a report when there was no dataset yet
         self._restored: bytes | None = None  # a position from a checkpoint, for the next dataset
         self._at_end: Any = None
         self.handle = b""  # the string that stands for it, once somebody has asked for one
@@ -217,6 +218,9 @@ class Iterator(NodeState):
             if self._at_end is not None:
                 self._at_end.detach()
             self._at_end = None if serving is None else weakref.finalize(self, serving.run.close)
+        if serving is not None and self._looked_early:
+            self._looked_early = False
+            serving.report()
         if last is not None:
             if serving is not None:
                 serving.watched_like(last)
@@ -278,6 +282,7 @@ class Iterator(NodeState):
     def report(self) -> dict[str, Any]:
         """What the stages of its dataset have done since somebody looked first."""
         serving = self._serving
+        self._looked_early = serving is None
         found = {"seconds": 0.0, "waiting": 0, "stages": []} if serving is None else serving.report()
         return {"iterator": self.name, "made_at": self._made_at, **found}
 

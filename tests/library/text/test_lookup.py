@@ -45,6 +45,21 @@ def test_names_and_static_shapes() -> None:
     assert initializer.name == "key_value_init/LookupTableImportV2"
 
 
+def test_a_table_made_by_the_function_of_a_dataset() -> None:
+    def number(word: tf.Tensor) -> tf.Tensor:
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), -1)
+        return table.lookup(word)
+
+    iterator = tf.data.make_initializable_iterator(
+        tf.data.Dataset.from_tensor_slices(["b", "a", "c"]).map(number).batch(3)
+    )
+    numbers = iterator.get_next()
+    with tf.Session() as session:
+        session.run(tf.tables_initializer())
+        session.run(iterator.initializer)
+        assert session.run(numbers).tolist() == [2, 1, -1]
+
+
 def test_a_mutable_table() -> None:
     table = lookup.MutableHashTable(tf.string, tf.int64, -1)
     insert = table.insert(tf.constant(["a", "b"]), tf.constant([1, 2], tf.int64))

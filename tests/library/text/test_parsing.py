@@ -68,6 +68,15 @@ def test_errors_name_example_and_feature() -> None:
             session.run(wrong)
 
 
+def test_a_feature_without_values_must_be_there_too() -> None:
+    none = tf.train.Example().SerializeToString()
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match="is required but could not be found"),
+    ):
+        session.run(tf.parse_example([none], {"a": tf.FixedLenFeature([0], tf.float32)}))
+
+
 def test_a_default_that_is_a_tensor() -> None:
     default = tf.constant(5, tf.int64) + 1
     found = tf.parse_example([_encoded(x=1), b""], {"x": tf.FixedLenFeature([], tf.int64, default)})
