@@ -8,7 +8,7 @@ import pytest
 from benchmarks import _harness, kill
 
 
-def test_six_kills():
+def test_six_kills(full_length):
     """In a process of its own, whose jobs are forked from one that has imported Headrace: about ten seconds."""
     command = [sys.executable, "-m", "benchmarks.kill", "--kills", "6", "--no-save"]
     ended = subprocess.run(command, cwd=_harness.ROOT, capture_output=True, text=True, timeout=110)

@@ -44,7 +44,7 @@ def test_an_account_that_is_wrong(account, taken, problem):
     assert account.problems() == [problem]
 
 
-def test_twenty_seconds():
+def test_twenty_seconds(full_length):
     """In a process of its own: its main thread is interrupted all the time."""
     command = [sys.executable, "-m", "benchmarks.soak", "--seconds", "20"]
     ended = subprocess.run(command, cwd=_harness.ROOT, capture_output=True, text=True, timeout=110)
