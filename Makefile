@@ -9,6 +9,9 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick full check bench worth conformance clean
 
+# Tests are compiled once, also where the environment asks for no bytecode: pytest takes half a minute for it.
+test quick full: export PYTHONDONTWRITEBYTECODE :=
+
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 

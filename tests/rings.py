@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import pytest
@@ -24,7 +25,7 @@ EVENTS: Final = {
 
 WHOLE_PROGRAMS: Final = (  # folders whose tests train, or run programs as users do
     "benchmarks/", "cluster/", "conformance/", "docs/", "examples/", "library/contrib/", "library/estimator/",
-    "library/train/", "models/", "tensorflow/",
+    "library/train/", "models/", "runtime/session/test_partitioned_", "tensorflow/",
 )  # fmt: skip
 SLOW: Final = (
     "benchmarks/",
@@ -33,11 +34,12 @@ SLOW: Final = (
 )  # Ray, and jobs that are killed and go on
 FULL_LENGTH: Final = "full_length"  # the fixture
 LONGEST_S: Final = 3600  # for one test of full length
-MANY: Final = 4  # sets of parameters; of a test that has more, this many are run
+MANY: Final = 2  # sets of parameters; of a test that has more, this many are run
 
 
-def _is_below(item: pytest.Item, config: pytest.Config, folders: tuple[str, ...]) -> bool:
-    return str(item.path.relative_to(config.rootpath / "tests")).startswith(folders)
+def _is_below(path: Path, config: pytest.Config, folders: tuple[str, ...]) -> bool:
+    tests = config.rootpath / "tests"
+    return path.is_relative_to(tests) and f"{path.relative_to(tests).as_posix()}/".startswith(folders)
 
 
 def _is_full_length(item: pytest.Item) -> bool:
@@ -60,7 +62,7 @@ class Full:
     """The plugin of the outer ring."""
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        _select(config, items, {item for item in items if _is_full_length(item) or _is_below(item, config, SLOW)})
+        _select(config, items, {item for item in items if _is_full_length(item) or _is_below(item.path, config, SLOW)})
         for item in filter(_is_full_length, items):
             item.add_marker(pytest.mark.timeout(LONGEST_S))
 
@@ -93,9 +95,13 @@ class Quick:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         tests: dict[str, list[pytest.Item]] = {}
         for item in items:
-            if not _is_full_length(item) and not _is_below(item, config, WHOLE_PROGRAMS):
+            if not _is_full_length(item):
                 tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
         _select(config, items, {item for cases in tests.values() for item in cases[:: -(-len(cases) // MANY)]})
+
+    def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
+        """The folders of whole programs are not even read."""
+        return True if _is_below(collection_path, config, WHOLE_PROGRAMS) else None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:

@@ -4,6 +4,7 @@ A name contains a word if it is one of its parts: ``find_regions`` and ``Region`
 """
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -119,15 +120,20 @@ def names(tree: ast.AST) -> Iterator[tuple[str, type[ast.AST]]]:
 
 EMPTY: Final = {"wanted", "held", "kept"}  # these say nothing of the thing
 
-MODULES: Final = {
-    path.relative_to(HEADRACE).as_posix(): set(names(ast.parse(path.read_text()))) for path in HEADRACE.rglob("*.py")
-}
+
+@functools.cache
+def modules() -> dict[str, set[tuple[str, type[ast.AST]]]]:
+    """The names in each module, with what they are names of."""
+    return {
+        path.relative_to(HEADRACE).as_posix(): set(names(ast.parse(path.read_text())))
+        for path in HEADRACE.rglob("*.py")
+    }
 
 
 def users(word: str) -> dict[str, list[str]]:
     """The modules outside the word's homes that have names with it, and the names."""
     rule, found = WORDS[word], {}
-    for module, listed in MODULES.items():
+    for module, listed in modules().items():
         if not module.startswith(tuple(rule.homes.split())):
             if used := sorted({n for n, node in listed if word in parts(n) and issubclass(node, rule.held)}):
                 found[module] = used
@@ -140,7 +146,7 @@ def test_a_word_is_used_where_it_is_at_home(word: str) -> None:
     assert {module: used for module, used in found.items() if module not in elsewhere} == {}
     assert [module for module in elsewhere if module not in found] == [], "take these out of the table"
     homes = WORDS[word].homes.split()
-    assert [home for home in homes if not any(module.startswith(home) for module in MODULES)] == []
+    assert [home for home in homes if not any(module.startswith(home) for module in modules())] == []
 
 
 def test_every_word_is_in_the_glossary() -> None:
@@ -149,7 +155,7 @@ def test_every_word_is_in_the_glossary() -> None:
 
 
 def test_a_name_says_what_the_thing_is() -> None:
-    assert {m: bad for m, listed in MODULES.items() if (bad := EMPTY & {n for n, _ in listed})} == {}
+    assert {m: bad for m, listed in modules().items() if (bad := EMPTY & {n for n, _ in listed})} == {}
 
 
 def test_words_of_a_name() -> None:
