@@ -6,6 +6,7 @@ import glob
 import random
 import struct
 
+import google_crc32c
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
@@ -41,7 +42,7 @@ class Shuffled(IterableDataset):
 
 
 def records(folder, workers):
-    """TFRecords: the framing by hand, the message by protobuf."""
+    """TFRecords: the framing by hand, with its two checksums as in the other libraries, the message by protobuf."""
     stream = functools.partial(_record_stream, sorted(glob.glob(f"{folder}/*.tfrecord")))
     return loader(Shuffled(stream, _parse), workers, 64)
 
@@ -50,9 +51,17 @@ def _record_stream(names):
     for name in names:
         with open(name, "rb") as file:
             while head := file.read(12):
-                (length,) = struct.unpack_from("<Q", head)
-                yield file.read(length)
-                file.read(4)
+                length, checksum = struct.unpack("<QI", head)
+                _check(head[:8], checksum)
+                record = file.read(length)
+                _check(record, *struct.unpack("<I", file.read(4)))
+                yield record
+
+
+def _check(data, checksum):
+    value = google_crc32c.value(data)
+    if ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF != checksum:
+        raise ValueError("a record is damaged")
 
 
 def _parse(record):
