@@ -38,7 +38,7 @@ def make_array(value: Any, dtype: DType | None = None, shape: Any = None, verify
         )
     if array.size == 0:
         raise ValueError(f"an empty value cannot fill shape {dims}")
-    filled = np.full(size, array.reshape(-1)[-1], dtype=array.dtype)  # TF1 repeats the last value
+    filled = np.repeat(array.reshape(-1)[-1:], size)  # TF1 repeats the last value
     filled[: array.size] = array.reshape(-1)
     return filled.reshape(dims)
 

@@ -65,7 +65,7 @@ fill.array_kernel(lambda dims, value: np.full(dims, _scalar(value), value.dtype)
 
 @fill.kernel(T=dtypes.string)
 def _(dims, value):
-    return np.full(dims, _scalar(value)[()], dtype=object)
+    return np.broadcast_to(_scalar(value), dims).copy()  # np.full takes zeros off the end of bytes
 
 
 # ---- sequences

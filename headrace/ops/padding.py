@@ -104,11 +104,13 @@ def _unpad(node, grad):
     return raw_ops.Slice(grad, begin, raw_ops.Shape(input, out_type=node.attrs["Tpaddings"]))
 
 
+_EMPTY = np.array(b"", object)  # an array: of plain bytes numpy makes its own kind, without zeros at their end
+
 pad = op("Pad(input: T, paddings: host Tpaddings[2]) -> (output: T)", T=ANY, Tpaddings=INDEX, lenient=True)
 pad.shape(_padded)
 pad.gradient(lambda node, grad: [_unpad(node, grad), None])
 pad.kernel(lambda input, paddings: torch.constant_pad_nd(input, _flat(input, paddings)))
-pad.kernel(lambda input, paddings: np.pad(input, paddings, constant_values=b""), T=dtypes.string)
+pad.kernel(lambda input, paddings: np.pad(input, paddings, constant_values=_EMPTY), T=dtypes.string)
 
 pad_v2 = op(
     "PadV2(input: T, paddings: host Tpaddings[2], constant_values: host T[0]) -> (output: T)",
@@ -120,7 +122,7 @@ pad_v2.shape(_padded)
 pad_v2.gradient(lambda node, grad: [_unpad(node, grad), None, None])
 pad_v2.kernel(lambda input, paddings, value: torch.constant_pad_nd(input, _flat(input, paddings), value))
 pad_v2.kernel(
-    lambda input, paddings, value: np.pad(input, paddings, constant_values=value[()]), T=dtypes.string
+    lambda input, paddings, value: np.pad(input, paddings, constant_values=value), T=dtypes.string
 )  # fmt: skip
 
 

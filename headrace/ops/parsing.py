@@ -115,7 +115,8 @@ def _padded(rows, dtype, shape, default):
     width = math.prod(shape)
     fill = _listed(default)[0] if _size(default) else (b"" if dtype is dtypes.string else 0)
     numpy_dtype = object if dtype is dtypes.string else np.float32 if dtype is torch.float32 else np.int64
-    batch = np.full((len(rows), longest * width), fill, dtype=numpy_dtype)
+    batch: np.ndarray = np.empty((len(rows), longest * width), numpy_dtype)
+    batch.fill(fill)  # np.full takes zeros off the end of bytes
     for row, (values, _) in zip(batch, rows, strict=True):
         row[: len(values)] = values
     batch = batch.reshape(len(rows), longest, *shape)

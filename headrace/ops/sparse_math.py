@@ -516,7 +516,7 @@ def _(sparse_indices, output_shape, sparse_values, default_value, validate_indic
 @to_dense.kernel(T=string)
 def _(sparse_indices, output_shape, sparse_values, default_value, validate_indices):
     place = _dense_places(sparse_indices.cpu(), output_shape, sparse_values, default_value, validate_indices)
-    flat = np.full(math.prod(output_shape), default_value[()], dtype=object)
+    flat = np.repeat(default_value.reshape(1), math.prod(output_shape))
     flat[place] = sparse_values
     return flat.reshape(output_shape)
 

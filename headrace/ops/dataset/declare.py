@@ -39,6 +39,9 @@ def described(stage, node, types=None, shapes=None):
     stage.shapes = shapes or node.attrs["output_shapes"]
     name = node.name if node.origin is None else node.origin.name
     stage.name, stage.title = name, f"{node.type} '{name}' (made at {node.source})"
+    part = getattr(stage, "input", None)
+    if part is not None and "title" not in vars(part):  # one node makes two stages
+        part.whole = stage.title
     return stage
 
 

@@ -143,7 +143,8 @@ def _padded(component: int, values: Sequence[Any], padded_shape: Sequence[int], 
         batch: Any = values[0].new_full((len(values), *sizes), pad.item())
     else:
         values = [np.asarray(value) for value in values]
-        batch = np.full((len(values), *sizes), pad.item(), values[0].dtype)
+        batch = np.empty((len(values), *sizes), values[0].dtype)
+        batch.fill(pad.item())  # np.full takes zeros off the end of bytes
     if len(sizes) == 1:
         for row, value in zip(batch, values, strict=True):
             row[: len(value)] = value

@@ -53,6 +53,7 @@ class Stage(ABC):
     shapes: tuple[Any, ...] = ()
     name: str = ""  # of its node
     title: str = "a dataset"  # in messages
+    whole: str = ""  # the title of the stage that this is a part of
     is_setting = False  # it has no cursor of its own
     device: Any = None  # torch's, in whose memory its elements are; None: the host's
 
@@ -314,4 +315,4 @@ def pause() -> None:
 
 def at_element(error: OpError, index: int, stage: Stage) -> OpError:
     """The error, with the position of the element that it is about."""
-    return type(error)(None, error.op, f"{error.message}\n\t in element {index} of {stage.title}")  # type: ignore[call-arg]
+    return type(error)(None, error.op, f"{error.message}\n\t in element {index} of {stage.whole or stage.title}")  # type: ignore[call-arg]

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import threading
 
 import numpy as np
@@ -380,6 +381,16 @@ def test_errors_carry_the_line_of_the_function_and_the_position_of_the_element()
     assert "bad : Tensor had Inf" in message
     assert "CheckNumerics) made at" in message and "test_iterator.py" in message
     assert "in element 1 of MapDataset 'MapDataset' (made at" in message
+
+
+def test_errors_of_a_map_that_batches_name_its_line_too():
+    both = tf.data.experimental.map_and_batch(lambda x: tf.check_numerics(1.0 / tf.cast(1 - x, tf.float32), "bad"), 2)
+    element = Dataset.range(4).apply(both).make_one_shot_iterator().get_next()
+    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError) as e:
+        sess.run(element)
+    assert re.search(
+        r"in element 1 of MapAndBatchDataset 'MapAndBatchDataset' \(made at .*test_iterator.py", str(e.value)
+    )
 
 
 def test_random_ops_give_new_numbers_for_every_element():

@@ -20,6 +20,35 @@ def test_same_as_tensorflow(name: str) -> None:
     program.compare(tf, PROGRAMS, name, golden())
 
 
+Z = b"x\0"
+FILLED = {
+    "constant": lambda: tf.constant(Z, shape=[2]),
+    "fill": lambda: tf.fill([2], Z),
+    "pad": lambda: tf.pad(tf.constant([Z]), [[0, 1]], constant_values=Z),
+    "sparse_to_dense": lambda: tf.sparse_to_dense([[1]], [2], [Z], Z),
+    "sparse_tensor_to_dense": lambda: tf.sparse_tensor_to_dense(tf.SparseTensor([[1]], [Z], [2]), Z),
+    "parse_example": lambda: tf.parse_example([b"", b""], {"a": tf.FixedLenFeature([], tf.string, Z)})["a"],
+    "padded_batch": lambda: (
+        tf.data.Dataset.from_tensors([Z]).padded_batch(1, [2], Z).make_one_shot_iterator().get_next()[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_zeros_at_the_end_of_a_string_that_fills_a_tensor(name: str) -> None:
+    with tf.Session() as session:
+        found = session.run(FILLED[name]()).tolist()
+    assert found == [Z, Z] and {type(one) for one in found} == {bytes}
+
+
+def test_zeros_at_the_end_of_a_default_of_a_sequence() -> None:
+    feature = tf.train.Feature(bytes_list=tf.train.BytesList(value=[Z, Z]))
+    whole = tf.train.Example(features=tf.train.Features(feature={"a": feature})).SerializeToString()
+    sequence = tf.FixedLenSequenceFeature([], tf.string, allow_missing=True, default_value=Z)
+    with tf.Session() as session:
+        assert session.run(tf.parse_example([b"", whole], {"a": sequence})["a"]).tolist() == [[Z, Z], [Z, Z]]
+
+
 def test_fingerprints_of_every_length() -> None:
     """TensorFlow's buckets around each change of method."""
     data = bytes(range(256)) * 2
