@@ -60,15 +60,18 @@ def _from_numpy(value: Any, dtype: DType | None) -> Array:
 
 
 def _strings(array: Array) -> Array:
-    out = np.empty(array.shape, dtype=object)
-    for index in np.ndindex(array.shape):
-        item = array[index]
-        if isinstance(item, str):
-            item = item.encode()
-        if not isinstance(item, bytes):
-            raise TypeError(f"Expected a string or bytes, got {item!r} of type {type(item).__name__}.")
-        out[index] = item
-    return out
+    out = np.empty(array.size, dtype=object)
+    out[:] = [_bytes(item) for item in array.reshape(-1).tolist()]
+    return out.reshape(array.shape)
+
+
+def _bytes(item: Any) -> bytes:
+    """A string as plain bytes, not numpy's kind of them."""
+    if isinstance(item, str):
+        return item.encode()
+    if not isinstance(item, bytes):
+        raise TypeError(f"Expected a string or bytes, got {item!r} of type {type(item).__name__}.")
+    return item if type(item) is bytes else bytes(item)
 
 
 def _leaves(value: Any) -> list[Any]:

@@ -41,6 +41,17 @@ def test_zeros_at_the_end_of_a_string_that_fills_a_tensor(name: str) -> None:
     assert found == [Z, Z] and {type(one) for one in found} == {bytes}
 
 
+@pytest.mark.parametrize(
+    "given",
+    [np.array([b"x", b"\0y"]), np.array(["x", "\0y"]), np.array([np.bytes_(b"x"), b"\0y"], object), [b"x", "\0y"]],
+)
+def test_strings_of_numpy_are_plain_bytes(given: object) -> None:
+    fed = tf.placeholder(tf.string)
+    with tf.Session() as session:
+        for found in session.run([tf.constant(given), tf.identity(fed)], {fed: given}):
+            assert found.tolist() == [b"x", b"\0y"] and {type(one) for one in found} == {bytes}
+
+
 def test_zeros_at_the_end_of_a_default_of_a_sequence() -> None:
     feature = tf.train.Feature(bytes_list=tf.train.BytesList(value=[Z, Z]))
     whole = tf.train.Example(features=tf.train.Features(feature={"a": feature})).SerializeToString()
