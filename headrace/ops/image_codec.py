@@ -200,26 +200,43 @@ def _(contents, channels, ratio, *rest):
     return _plane(channels)
 
 
-def _jpeg(contents, channels, ratio, recover):
+def _jpeg(contents, channels, ratio, recover, window=None):
+    """The pixels, or those in the ``window`` (row, column, rows, columns)."""
     if is_wide(data := _bytes(contents)):
-        return _wide_pixels(data, channels, False)
+        return _part(_wide_pixels(data, channels, False), window)
     image, format = _opened(contents, ("jpeg", "png", "gif"))
     if format == "jpeg":
         mode = _MODES.get(channels) if image.mode in ("L", "RGB", "YCbCr") else None
         size = tuple(max(n // ratio, 1) for n in image.size)
         if ratio > 1 or (mode == "L" and image.mode != "L"):
             image.draft(mode or image.mode, size)
-    if recover:
-        return _recovered(image, channels)
-    return _pixels(_loaded(image, format), channels, False)
+    image = _recovered(image) if recover else _loaded(image, format)
+    if window is not None and format == "jpeg":  # of the others only the whole says how it becomes grey
+        y, x, rows, columns = _checked(window, (image.height, image.width))
+        image, window = image.crop((x, y, x + columns, y + rows)), None
+    return _part(_pixels(image, channels, False), window)
 
 
-def _recovered(image, channels):
+def _checked(window, size):
+    y, x, rows, columns = window
+    if min(y, x) < 0 or min(rows, columns) <= 0 or y + rows > size[0] or x + columns > size[1]:
+        raise ValueError(f"Invalid JPEG data or crop window {window} for an image of {size}")
+    return window
+
+
+def _part(pixels, window):
+    if window is None:
+        return pixels
+    y, x, rows, columns = _checked(window, pixels.shape[:2])
+    return pixels[y : y + rows, x : x + columns]
+
+
+def _recovered(image):
     from PIL import ImageFile
 
     before, ImageFile.LOAD_TRUNCATED_IMAGES = ImageFile.LOAD_TRUNCATED_IMAGES, True
     try:
-        return _pixels(_loaded(image, "jpeg"), channels, False)
+        return _loaded(image, "jpeg")
     finally:
         ImageFile.LOAD_TRUNCATED_IMAGES = before
 
@@ -248,11 +265,7 @@ def _(contents, crop_window, channels, ratio, *rest):
 
 @crop_jpeg.kernel
 def _(contents, crop_window, channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method):
-    whole = _jpeg(contents, channels, ratio, try_recover_truncated)
-    y, x, rows, columns = crop_window
-    if min(y, x) < 0 or min(rows, columns) <= 0 or y + rows > whole.shape[0] or x + columns > whole.shape[1]:
-        raise ValueError(f"Invalid JPEG data or crop window {crop_window} for an image of {whole.shape[:2]}")
-    return _owned(whole[y : y + rows, x : x + columns])
+    return _owned(_jpeg(contents, channels, ratio, try_recover_truncated, crop_window))
 
 
 jpeg_shape = op(
