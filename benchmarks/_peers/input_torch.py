@@ -6,7 +6,6 @@ import glob
 import random
 import struct
 
-import google_crc32c
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
@@ -59,6 +58,8 @@ def _record_stream(names):
 
 
 def _check(data, checksum):
+    import google_crc32c
+
     value = google_crc32c.value(data)
     if ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF != checksum:
         raise ValueError("a record is damaged")

@@ -160,16 +160,8 @@ def test_samples_of_a_family_load(family: str) -> None:
         raise FAILED[family]
 
 
-EACH = 3  # one op of this many is checked in every run, the others in the ring ``full``
-
-
-@pytest.mark.parametrize("name", sorted(SAMPLES)[::EACH])
+@pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_op(name: str) -> None:
-    opcheck(name, SAMPLES[name])
-
-
-@pytest.mark.parametrize("name", [name for i, name in enumerate(sorted(SAMPLES)) if i % EACH])
-def test_other_op(name: str, full_length: None) -> None:
     opcheck(name, SAMPLES[name])
 
 
