@@ -57,6 +57,7 @@ from headrace.ops import (
     reader,
     record_input,
     reduction,
+    replicas,
     scatter,
     search,
     segment,

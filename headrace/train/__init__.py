@@ -124,6 +124,7 @@ from headrace.library.summary.legacy_name import SummaryWriter as SummaryWriter
 from headrace.cluster.cluster_spec import ClusterSpec as ClusterSpec
 from headrace.cluster.server import Server as Server
 from headrace.library.train.replica.device_setter import replica_device_setter as replica_device_setter
+from headrace.library.train.replica.replicas import replicas as replicas
 from headrace.library.train.replica.sync_replicas_optimizer import SyncReplicasOptimizer as SyncReplicasOptimizer
 from headrace.core.server_def import ClusterDef as ClusterDef, JobDef as JobDef, ServerDef as ServerDef
 

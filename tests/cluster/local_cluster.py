@@ -26,8 +26,10 @@ class LocalCluster:
         return tf.train.Server(self.spec, job, index, config=tf.ConfigProto(compile="off"))
 
     def restart(self, job: str, index: int) -> None:
-        """Ends a task, and starts it again."""
-        self._servers[job, index]._stop()
+        """Ends a task, and starts it again.  To others it is as if it had been killed: its connections end first."""
+        server = self._servers[job, index]
+        server._service.endpoint.close()
+        server._stop()
         self._servers[job, index] = self._started(job, index)
 
     def server(self, job: str, index: int) -> tf.train.Server:

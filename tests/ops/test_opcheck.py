@@ -12,8 +12,10 @@ from headrace.library.testing.opcheck import Sample, opcheck
 DATASETS = "gives or takes a dataset or an iterator; tests/library/data runs it"
 FAMILIES = sorted(p.stem for p in (Path(__file__).parent.parent / "samples").glob("*.py") if p.stem != "__init__")
 
+REPLICAS = "needs workers; tests/library/train/replica/test_replicas.py runs it"
 WITHOUT_SAMPLES = {
     **{d.name: DATASETS for d in REGISTRY if "/headrace/ops/dataset/" in d.location},
+    **{d.name: REPLICAS for d in REGISTRY if "/headrace/ops/replicas.py" in d.location},
     "BytesInUse": "differs between machines; tests/ops/test_memory_stats.py runs it",
     "BytesLimit": "differs between machines; tests/ops/test_memory_stats.py runs it",
     "MaxBytesInUse": "accelerators have it; tests/gpu_check.py runs it",

@@ -34,7 +34,8 @@ def guard(scope: str, tensor: Tensor) -> Tensor:
         if _is_variable(op):
             owner: Any = owners.get(op)
             if owner is not None:
-                safe[op._outputs[0]] = owner.initialized_value()
+                with graph.colocate_with(None, ignore_existing=True):  # it is where its variable is
+                    safe[op._outputs[0]] = owner.initialized_value()
         elif any(arg.resource for arg in op.op_def.signature.inputs):
             if op.type == "ReadVariableOp" and op.inputs[0] in safe:
                 safe[op._outputs[0]] = safe[op.inputs[0]]
@@ -43,6 +44,7 @@ def guard(scope: str, tensor: Tensor) -> Tensor:
             dtypes = [t.dtype for t in op._outputs]
             copy = graph.create_op(op.op_def, inputs, dtypes, name=f"{op.name}_{scope}", attrs=dict(op.attrs))
             copy.colocation = op.colocation
+            copy._set_device(op.device)
             safe.update(zip(op._outputs, copy._outputs, strict=True))
     return safe.get(tensor, tensor)
 

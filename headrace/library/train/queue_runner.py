@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.client.session import BaseSession
@@ -149,7 +149,7 @@ class QueueRunner:
         """The life of one thread: enqueues until the coordinator stops or the input ends."""
         input_ended = failed = False
         try:
-            enqueue = sess.make_callable(enqueue_op)
+            enqueue = self._enqueue(sess, enqueue_op)
             with switch.inside():
                 while coord is None or not coord.should_stop():
                     enqueue()
@@ -167,6 +167,10 @@ class QueueRunner:
                 _run_anyway(sess, self._cancel_op)
         if input_ended and is_last:
             _run_anyway(sess, self._close_op)
+
+    def _enqueue(self, sess: BaseSession, enqueue_op: Any) -> Callable[[], Any]:
+        """What a thread calls again and again."""
+        return sess.make_callable(enqueue_op)
 
     def _session_closed(self, enqueue_op: Any) -> errors.CancelledError:
         message = (

@@ -1,0 +1,124 @@
+"""tf.train.replicas: one optimizer for every way in which workers train a model together.
+
+Here are the modes and their arguments; `replicas_optimizer` and `local_steps` have the nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headrace.core.source import at
+from headrace.library.train.optimizer.optimizer import Optimizer
+from headrace.library.train.replica.local_steps import LocalStepsOptimizer
+from headrace.library.train.replica.replicas_optimizer import ReplicasOptimizer
+
+AUTO: Final = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """What a mode takes besides ``workers`` and ``elastic``, and whether it gathers gradients."""
+
+    gathers: bool
+    takes: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+
+
+MODES: Final = {
+    "async": _Mode(gathers=False),
+    "stale": _Mode(gathers=False, takes=("staleness",), requires=("staleness",)),
+    "sync": _Mode(gathers=True),
+    "backup": _Mode(gathers=True, takes=("backups",)),
+    "quorum": _Mode(gathers=True, takes=("quorum", "grace_ms"), requires=("quorum",)),
+    "local": _Mode(gathers=True, takes=("steps", "outer"), requires=("steps",)),
+}
+
+
+def replicas(
+    optimizer: Optimizer, mode: str = "async", workers: int = 1, *, backups: int | str | None = None,
+    staleness: int | None = None, quorum: int | None = None, grace_ms: float | None = None,
+    steps: int | None = None, outer: Optimizer | None = None, elastic: bool = True, name: str = "replicas",
+) -> ReplicasOptimizer:  # fmt: skip
+    """An optimizer that trains a model with several workers, each of which runs the same program.
+
+    ``mode`` says whose gradients count, and who waits for whom:
+
+    - "async": each worker applies its gradients when it has them, and waits for nobody.
+    - "stale": the same, but a worker may be ``staleness`` steps ahead of the slowest at most.
+    - "sync": an update takes the mean of the gradients of all workers.
+    - "backup": an update takes the first ``workers - backups`` gradients (``backups``: 1), and drops the others; with
+      ``backups="auto"`` their number follows the times that workers take, for the most gradients a second.
+    - "quorum": an update takes the gradients that are there ``grace_ms`` milliseconds (0) after the first ``quorum``.
+    - "local": each worker trains a copy of the trainable variables.  After ``steps`` steps the variables become the mean of the
+      copies of all workers, or ``outer``, an optimizer, takes the way from the variables to that mean for a gradient; then the
+      copies become the variables.  An update counts for ``steps`` global steps.
+
+    The first update waits until ``workers`` have joined.  Later ones may come, go and come back: a worker that is lost is not
+    waited for, unless ``elastic`` is False.  ``name``: by which the workers find each other, on the task of the global step.
+
+    Monitored sessions start what all but "async" and "stale" need, which is a queue runner and a local variable; with a plain
+    session run ``tf.local_variables_initializer()`` and ``tf.train.start_queue_runners``.
+
+    >>> x = tf.Variable(4.0, name="x")
+    >>> step = tf.train.get_or_create_global_step()
+    >>> optimizer = tf.train.replicas(tf.train.GradientDescentOptimizer(0.25), mode="sync", workers=1)
+    >>> train = optimizer.minimize(tf.square(x), step)
+    >>> with tf.train.MonitoredTrainingSession() as sess:
+    ...     for _ in range(2):
+    ...         sess.run(train)
+    ...     print(sess.run(x), optimizer.report(sess)["updates"])
+    1.0 2
+    """
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"optimizer must be a tf.train.Optimizer, got {optimizer!r} {at()}")
+    if mode not in MODES:
+        raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}; got {mode!r} {at()}")
+    _check_number("workers", workers, 1)
+    given = {
+        "backups": backups, "staleness": staleness, "quorum": quorum, "grace_ms": grace_ms, "steps": steps, "outer": outer,
+    }  # fmt: skip
+    for key, value in given.items():
+        if value is not None and key not in MODES[mode].takes:
+            modes = ", ".join(repr(other) for other, what in MODES.items() if key in what.takes)
+            raise ValueError(f"{key} is an argument of mode {modes}, and the mode is {mode!r} {at()}")
+        if value is None and key in MODES[mode].requires:
+            raise ValueError(f"mode {mode!r} needs {key} {at()}")
+    needed = 0
+    if mode == "backup":
+        needed = _without_backups(workers, 1 if backups is None else backups)
+    elif quorum is not None:
+        _check_number("quorum", quorum, 1)
+        if quorum > workers:
+            raise ValueError(f"quorum is {quorum}, but there are {workers} workers {at()}")
+        needed = quorum
+    if staleness is not None:
+        _check_number("staleness", staleness, 0)
+    if grace_ms is not None and not (isinstance(grace_ms, (int, float)) and 0 <= grace_ms < float("inf")):
+        raise ValueError(f"grace_ms must be a number of milliseconds, got {grace_ms!r} {at()}")
+    rule = {
+        "workers": workers, "gathers": MODES[mode].gathers, "needed": needed, "grace": (grace_ms or 0) / 1000,
+        "staleness": -1 if staleness is None else staleness, "elastic": bool(elastic),
+    }  # fmt: skip
+    if steps is None:
+        return ReplicasOptimizer(optimizer, rule, name)
+    _check_number("steps", steps, 1)
+    if outer is not None and not isinstance(outer, Optimizer):
+        raise TypeError(f"outer must be a tf.train.Optimizer, got {outer!r} {at()}")
+    return LocalStepsOptimizer(optimizer, rule, name, steps, outer)
+
+
+def _without_backups(workers: int, backups: int | str) -> int:
+    """How many gradients an update takes; -1: to be chosen."""
+    if backups == AUTO:
+        return -1
+    if not isinstance(backups, int) or isinstance(backups, bool) or not 0 <= backups < workers:
+        raise ValueError(
+            f"backups must be at least 0 and less than the {workers} workers, or 'auto'; got {backups!r} {at()}"
+        )
+    return workers - backups
+
+
+def _check_number(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r} {at()}")

@@ -1,0 +1,181 @@
+"""What `tf.train.replicas` returns: nodes by which a worker hands in gradients, waits, and makes updates.
+
+Whose gradients count and who may go on is decided by a machine on the task of the global step
+(`headrace.resources.state.replicas.machine`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from headrace.core.dtypes import int64
+from headrace.core.source import at
+from headrace.graph import raw_ops
+from headrace.graph.collection import GraphKeys
+from headrace.graph.operation import Operation, Tensor
+from headrace.graph.structures import IndexedSlices
+from headrace.library.control.dependency import no_op
+from headrace.library.scope import colocate_with, control_dependencies, device, name_scope
+from headrace.library.state.assign import assign
+from headrace.library.state.global_step import get_global_step
+from headrace.library.state.variable import Variable
+from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
+from headrace.library.train.queue_runner import QueueRunner, add_queue_runner
+
+
+class Place:
+    """Where values of all workers wait beside a variable, until it is decided which of them count."""
+
+    def __init__(self, name: str, value: Any, variable: Any) -> None:
+        """``value``: a gradient, or anything else that has the variable's shape."""
+        if not isinstance(value, (Tensor, IndexedSlices)):
+            raise ValueError(f"A gradient must be a Tensor, IndexedSlices or None; got {value!r} {at()}")
+        self._like, self._variable = value, variable
+        make = raw_ops._StagedTensors if isinstance(value, Tensor) else raw_ops._StagedRows
+        with device(variable.device):
+            self._handle = make(dtype=value.dtype, shape=variable.shape, shared_name=f"{name}/{variable.op.name}")
+
+    def put(self, state: Variable, value: Any) -> Operation:
+        """Puts this worker's value there."""
+        with device(self._variable.device):
+            if isinstance(value, Tensor):
+                return raw_ops._StageTensor(self._handle, state.read_value(), value)
+            return raw_ops._StageRows(self._handle, state.read_value(), value.indices, value.values)
+
+    def mean(self, update: Any) -> Any:
+        """The mean of those that count."""
+        like, shape = self._like, self._variable.shape
+        with device(self._variable.device):
+            if isinstance(like, Tensor):
+                mean = raw_ops._TakeTensors(self._handle, *update, dtype=like.dtype)
+                mean.set_shape(shape)
+                return mean
+            indices, values = raw_ops._TakeRows(self._handle, *update, dtype=like.dtype, Tindices=like.indices.dtype)
+            values.set_shape([None, *shape[1:]])
+            return IndexedSlices(values, indices, like.dense_shape)
+
+
+class _Updater(QueueRunner):
+    """A thread that makes updates once its session leads.
+
+    It waits for that in a step of its own: the step of an update reads what others have written before.
+    """
+
+    def __init__(self, replica: Operation, lead: Operation, update: Operation) -> None:
+        nothing = no_op(name="nothing_to_close")
+        super().__init__(replica, [update], close_op=nothing, cancel_op=nothing)
+        self._lead = lead
+
+    def _enqueue(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
+        steps = iter([sess.make_callable(self._lead)])
+        update = sess.make_callable(enqueue_op)
+        return lambda: next(steps, update)()
+
+
+class ReplicasOptimizer(Optimizer):
+    """What `replicas` returns."""
+
+    def __init__(self, optimizer: Optimizer, rule: dict[str, Any], name: str) -> None:
+        super().__init__(False, name)
+        self._opt = optimizer
+        self._rule = rule
+        self._replica: Any = None
+        self._report: Tensor | None = None
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> GradsAndVars:
+        """What ``compute_gradients`` of the wrapped optimizer gives: the gradients of this worker alone."""
+        return self._opt.compute_gradients(*args, **kwargs)
+
+    def apply_gradients(
+        self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None
+    ) -> Operation:
+        """What a worker runs for a step.  It ends when the worker may compute the next one.
+
+        ``global_step``, by default that of the graph, is increased by each update.
+        """
+        pairs = list(grads_and_vars)
+        if not pairs:
+            raise ValueError(f"The list of (gradient, variable) pairs is empty {at()}")
+        if self._replica is not None:
+            raise ValueError(f"apply_gradients of one replicas optimizer can be called once; make another {at()}")
+        step = get_global_step() if global_step is None else global_step
+        if step is None:
+            raise ValueError(
+                f"replicas count updates by the global step: pass global_step=tf.train.get_or_create_global_step() {at()}"
+            )
+        with name_scope(None, self._name):
+            self._join(step)
+            return self._step(pairs, step, name)
+
+    def _step(self, pairs: GradsAndVars, step: Any, name: str | None) -> Operation:
+        if self._rule["gathers"]:
+            places = [(None if g is None else Place(self._name, g, v), v) for g, v in pairs]
+            update = self._next_update(step)
+            means = [(None if place is None else place.mean(update), v) for place, v in places]
+            self._make_updates(update, self._opt.apply_gradients(means, step), step)
+            done = [
+                place.put(self._state, g) for (place, _), (g, _) in zip(places, pairs, strict=True) if place is not None
+            ]
+        else:
+            done = [self._opt.apply_gradients(pairs, step)]
+        return self._arrive(done, step, name)
+
+    def _arrive(self, done: Sequence[Operation], step: Any, name: str | None = None) -> Operation:
+        """Waits until this worker may go on, and notes for what."""
+        with control_dependencies(done), device(step.device):
+            released = raw_ops._ReplicaArrives(self._replica, self._state.read_value())
+        return assign(self._state, released, name=name).op
+
+    def _join(self, step: Any) -> None:
+        """This session's share in the aggregator, and what it was last released for: (member, step), on the worker."""
+        worker = no_op(name="worker")
+        with device(step.device):
+            self._replica = raw_ops._Replica(
+                shared_name=self._name, container="", worker=worker.device or "worker", **self._rule
+            )
+            joined = raw_ops._JoinReplicas(self._replica)
+            self._report = raw_ops._ReplicasReport(self._replica)
+        with colocate_with(worker):
+            self._state = Variable(
+                joined, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="state", dtype=int64
+            )
+
+    def _next_update(self, step: Any) -> Any:
+        """Waits until this worker is asked to make an update: its ticket, who counts, who is present."""
+        with device(step.device):
+            return raw_ops._NextUpdate(self._replica)
+
+    def _make_updates(self, update: Any, made: Operation, step: Any) -> None:
+        """A thread of every session would make the updates; one of them does."""
+        with device(step.device):
+            lead = raw_ops._LeadReplicas(self._replica)
+            with control_dependencies([made]):
+                told = raw_ops._UpdateIsMade(self._replica, update.ticket)
+        add_queue_runner(_Updater(self._replica.op, lead, told))
+
+    def report(self, session: Any) -> dict[str, Any]:
+        """What was counted so far, in the whole job.
+
+        ``updates``; ``workers`` that are there; how many gradients an update ``needed``; ``staleness``: how many gradients were
+        computed so many updates before they counted; ``slow``: workers that take twice the median or more; ``by_worker``: of each
+        worker the gradients that were ``counted`` and ``late``, its ``sessions``, seconds ``working`` and ``waiting``.
+        """
+        if self._report is None:
+            raise ValueError(f"report() should be called after apply_gradients() or minimize() {at()}")
+        report: dict[str, Any] = json.loads(session.run(self._report))
+        report["staleness"] = {int(steps): count for steps, count in report["staleness"].items()}
+        return report
+
+    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+        """A slot of the wrapped optimizer."""
+        return self._opt.get_slot(*args, **kwargs)
+
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
+        """The names of the wrapped optimizer's slots."""
+        return self._opt.get_slot_names(*args, **kwargs)
+
+    def variables(self) -> list[Any]:
+        """The variables of the wrapped optimizer."""
+        return self._opt.variables()

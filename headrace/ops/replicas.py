@@ -1,0 +1,210 @@
+"""Workers that train one model: a session's share in the aggregator, gradients that wait at servers, updates."""
+
+from __future__ import annotations
+
+import secrets
+
+import numpy as np
+
+from headrace.core.dtypes import FLOATING, INDEX
+from headrace.core.registry import op
+from headrace.ops.shared.resource import check_resource, shared_resource
+from headrace.resources.calling.value import TORCH_DTYPES
+from headrace.resources.state.replicas.machine import Rule
+from headrace.resources.state.replicas.replicas import Replica, Replicas
+from headrace.resources.state.replicas.staged import StagedRows, StagedTensors
+
+# ---- a session's share
+
+replica = op(
+    "_Replica(; shared_name: string, container: string, worker: string, workers: int, gathers: bool, needed: int, "
+    "grace: float, staleness: int, elastic: bool) -> (handle: resource)",
+    handle=True, stateful=True, host=True,
+)  # fmt: skip
+replica.not_differentiable()
+replica.shape(lambda *arguments: ())
+
+
+@replica.state
+def _(context):
+    """One for each session; the aggregator is everybody's."""
+    attrs = context.attrs
+    rule = Rule(*(attrs[key] for key in ("workers", "gathers", "needed", "grace", "staleness", "elastic")))
+
+    def make():
+        return Replicas(attrs["shared_name"], rule, secrets.randbits(53), str(context.source))
+
+    replicas = context.resource(Replicas, make)
+    replicas.check(rule)
+    return context.resources.get_or_create(
+        attrs["container"], context.name, Replica, lambda: Replica(replicas, attrs["worker"]), context.device_name,
+        context.owner,
+    )  # fmt: skip
+
+
+join = op("_JoinReplicas(replica: resource) -> (state: int64)", stateful=True, host=True)
+join.not_differentiable()
+join.shape(lambda replica: (2,))
+
+
+@join.kernel
+def _(replica):
+    """The number of the member, and the step that it may compute."""
+    check_resource(replica, Replica)
+    return np.array(replica.join(), np.int64)
+
+
+arrive = op(
+    "_ReplicaArrives(replica: resource, state: host int64[1]) -> (next: int64)",
+    stateful=True,
+    host=True,
+    asynchronous=True,
+)
+arrive.not_differentiable()
+arrive.shape(lambda replica, state: (2,))
+
+
+@arrive.begin
+def _(replica, state, *, done):
+    check_resource(replica, Replica)
+    _, step = state
+
+    def released(result, error):
+        done(None if error is not None else np.array(result, np.int64), error)
+
+    return replica.replicas.arrive(replica.member, int(step), released)
+
+
+lead = op("_LeadReplicas(replica: resource) -> ()", stateful=True, host=True, asynchronous=True)
+lead.not_differentiable()
+lead.shape(lambda replica: [])
+
+
+@lead.begin
+def _(replica, *, done):
+    check_resource(replica, Replica)
+    return replica.replicas.stand(replica.member, done)
+
+
+offer = op(
+    "_NextUpdate(replica: resource) -> (ticket: int64, counted: int64, present: int64)",
+    stateful=True, host=True, asynchronous=True,
+)  # fmt: skip
+offer.not_differentiable()
+offer.shape(lambda replica: [(), (None,), (None,)])
+
+
+@offer.begin
+def _(replica, *, done):
+    check_resource(replica, Replica)
+
+    def handed_out(update, error):
+        if error is not None:
+            done(None, error)
+        else:
+            done([np.array(update.ticket), np.array(update.counted), np.array(update.present)], None)
+
+    return replica.replicas.offer(replica.member, handed_out)
+
+
+updated = op("_UpdateIsMade(replica: resource, ticket: host int64) -> ()", stateful=True, host=True)
+updated.not_differentiable()
+updated.shape(lambda replica, ticket: [])
+
+
+@updated.kernel
+def _(replica, ticket):
+    check_resource(replica, Replica)
+    replica.replicas.updated(ticket)
+
+
+report = op("_ReplicasReport(replica: resource) -> (report: string)", stateful=True, host=True)
+report.not_differentiable()
+report.shape(lambda replica: ())
+
+
+@report.kernel
+def _(replica):
+    check_resource(replica, Replica)
+    return np.array(replica.replicas.report().encode(), object)
+
+
+# ---- gradients that wait
+
+
+def _staged(name, resource_class):
+    definition = op(
+        f'{name}(; dtype: type, shape: shape, container: string = "", shared_name: string = "") -> (handle: resource)',
+        dtype=FLOATING, handle=True, stateful=True, host=True,
+    )  # fmt: skip
+    definition.not_differentiable()
+    definition.shape(lambda *arguments: ())
+
+    @definition.state
+    def _(context):
+        dtype, shape = context.attrs["dtype"], context.attrs["shape"]
+        return shared_resource(
+            context, resource_class, lambda own_name: resource_class(own_name, shape, TORCH_DTYPES[dtype]),
+            {"dtype": dtype, "shape": shape},
+        )  # fmt: skip
+
+
+_staged("_StagedTensors", StagedTensors)
+_staged("_StagedRows", StagedRows)
+
+stage = op(
+    "_StageTensor(handle: resource, state: host int64[1], gradient: dtype) -> ()",
+    dtype=FLOATING,
+    stateful=True,
+    host=True,
+)
+stage.not_differentiable()
+stage.shape(lambda handle, state, gradient: [])
+
+
+@stage.kernel
+def _(handle, state, gradient):
+    check_resource(handle, StagedTensors)
+    handle.stage(int(state[0]), gradient)
+
+
+stage_rows = op(
+    "_StageRows(handle: resource, state: host int64[1], indices: Tindices, values: dtype) -> ()",
+    dtype=FLOATING, Tindices=INDEX, stateful=True, host=True,
+)  # fmt: skip
+stage_rows.not_differentiable()
+stage_rows.shape(lambda handle, state, indices, values: [])
+
+
+@stage_rows.kernel
+def _(handle, state, indices, values):
+    check_resource(handle, StagedRows)
+    handle.stage(int(state[0]), (indices, values))
+
+
+_UPDATE = "ticket: host int64, counted: host int64[1], present: host int64[1]"
+take = op(
+    f"_TakeTensors(handle: resource, {_UPDATE}; dtype: type) -> (mean: dtype)", dtype=FLOATING, stateful=True, host=True
+)
+take.not_differentiable()
+take.shape(lambda *arguments: None)
+
+
+@take.kernel
+def _(handle, ticket, counted, present, dtype):
+    check_resource(handle, StagedTensors)
+    return handle.take(ticket, counted, present)
+
+
+take_rows = op(
+    f"_TakeRows(handle: resource, {_UPDATE}; dtype: type, Tindices: type) -> (indices: Tindices, values: dtype)",
+    dtype=FLOATING, Tindices=INDEX, stateful=True, host=True,
+)  # fmt: skip
+take_rows.not_differentiable()
+take_rows.shape(lambda *arguments: [(None,), None])
+
+
+@take_rows.kernel
+def _(handle, ticket, counted, present, dtype, Tindices):
+    check_resource(handle, StagedRows)
+    return handle.take(ticket, counted, present, Tindices)

@@ -1,0 +1,120 @@
+"""tf.train.replicas over sockets: two parameter servers, workers that are lost, servers that are started again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from cluster.local_cluster import LocalCluster, local_cluster
+
+import headrace as tf
+
+WAIT_S = 60.0
+RANDOM = np.random.RandomState(0)
+FEATURES = RANDOM.randn(8, 3).astype(np.float32)
+LABELS = RANDOM.randn(8, 2).astype(np.float32)
+MODES: dict[str, dict[str, Any]] = {
+    "async": {}, "stale": {"staleness": 1}, "sync": {}, "backup": {"backups": 1}, "quorum": {"quorum": 1, "grace_ms": 50},
+    "local": {"steps": 2},
+}  # fmt: skip
+
+
+class Model:
+    def __init__(self, wrap: Any) -> None:
+        self.x = tf.placeholder(tf.float32, [None, 3])
+        self.y = tf.placeholder(tf.float32, [None, 2])
+        hidden = tf.tanh(tf.matmul(self.x, self.weights("first", [3, 5])))
+        self.loss = tf.reduce_mean(tf.square(tf.matmul(hidden, self.weights("second", [5, 2])) - self.y))
+        self.step = tf.train.get_or_create_global_step()
+        self.optimizer = wrap(tf.train.AdamOptimizer(0.05))
+        self.train = self.optimizer.minimize(self.loss, self.step)
+        self.values = tf.trainable_variables()
+
+    @staticmethod
+    def weights(name: str, shape: list[int]) -> Any:
+        return tf.get_variable(name, initializer=np.random.RandomState(len(name)).randn(*shape).astype(np.float32))
+
+    def feeds(self, rows: slice = slice(None)) -> dict[Any, Any]:
+        return {self.x: FEATURES[rows], self.y: LABELS[rows]}
+
+
+@pytest.fixture
+def cluster() -> Iterator[LocalCluster]:
+    with local_cluster(2, 2) as cluster:
+        yield cluster
+
+
+class Job:
+    """Workers in threads, each with a session on its own server."""
+
+    def __init__(self, cluster: LocalCluster, mode: str, folder: str | None = None) -> None:
+        self.cluster, self.mode, self.folder = cluster, mode, folder
+        self.ready = threading.Event()
+
+    def work(self, index: int, body: Any) -> Any:
+        device = f"/job:worker/task:{index}"
+        setter = tf.train.replica_device_setter(cluster=self.cluster.spec, worker_device=device)
+        with tf.Graph().as_default(), tf.device(setter):
+            model = Model(lambda one: tf.train.replicas(one, self.mode, 2, **MODES[self.mode]))
+            if index:
+                assert self.ready.wait(WAIT_S)
+            session = tf.train.MonitoredTrainingSession(
+                self.cluster.target("worker", index), index == 0, self.folder if index == 0 else None,
+                save_checkpoint_steps=1, save_summaries_steps=None, log_step_count_steps=None,
+                config=tf.ConfigProto(device_filters=["/job:ps", device]),
+            )  # fmt: skip
+            with session:
+                self.ready.set()
+                return body(index, session, model)
+
+    def run(self, body: Any) -> list[Any]:
+        try:
+            with ThreadPoolExecutor(2) as pool:
+                return list(pool.map(self.work, range(2), [body] * 2))
+        finally:
+            tf.summary.FileWriterCache.clear()
+
+
+def test_synchronous_workers_over_two_servers_equal_large_batches(cluster: LocalCluster) -> None:
+    def body(index: int, session: Any, model: Model) -> Any:
+        for _ in range(5):
+            session.run(model.train, model.feeds(slice(index, None, 2)))
+        return session.run(model.values)
+
+    with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        model = Model(lambda one: one)
+        session.run(tf.global_variables_initializer())
+        for _ in range(5):
+            session.run(model.train, model.feeds())
+        expected = session.run(model.values)
+    for values in Job(cluster, "sync").run(body):
+        for value, other in zip(values, expected, strict=True):
+            np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("mode", "lost"), [*((mode, 1) for mode in MODES), ("stale", 0), ("sync", 0)])
+def test_training_goes_on_when_a_server_is_started_again(
+    cluster: LocalCluster, tmp_path: Any, mode: str, lost: int
+) -> None:
+    """The first server has the global step and the aggregator.  In every mode both workers train, and the loss falls."""
+    everyone = threading.Barrier(2, timeout=WAIT_S)
+
+    def body(index: int, session: Any, model: Model) -> Any:
+        first = session.run(model.loss, model.feeds())
+        for _ in range(4):
+            session.run(model.train, model.feeds(slice(index, None, 2)))
+        everyone.wait()
+        if index == 0:
+            cluster.restart("ps", lost)
+        everyone.wait()
+        for _ in range(6):
+            session.run(model.train, model.feeds(slice(index, None, 2)))
+        return first, session.run(model.loss, model.feeds()), model.optimizer.report(session)
+
+    for first, last, report in Job(cluster, mode, str(tmp_path)).run(body):
+        assert last < first
+        assert report["updates"] > 0
