@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from typing import Any
 
 from headrace.core.dtypes import int64
@@ -23,6 +24,7 @@ from headrace.library.state.global_step import get_global_step
 from headrace.library.state.variable import Variable
 from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
 from headrace.library.train.queue_runner import QueueRunner, add_queue_runner
+from headrace.resources.stepping.step import deadline
 
 
 class Place:
@@ -71,7 +73,12 @@ class _Updater(QueueRunner):
     def _enqueue(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
         steps = iter([sess.make_callable(self._lead)])
         update = sess.make_callable(enqueue_op)
-        return lambda: next(steps, update)()
+
+        def run() -> None:
+            with deadline(inf):  # it waits most of the time, and that is no reason to say so
+                next(steps, update)()
+
+        return run
 
 
 class ReplicasOptimizer(Optimizer):
