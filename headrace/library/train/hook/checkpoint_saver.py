@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from headrace.core.source import at
@@ -73,6 +74,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._scaffold = scaffold
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
         self._listeners = list(listeners or ())
+        self.lease: Any = None  # of the job's chief: only its holder saves
 
     def begin(self) -> None:
         self._global_step_tensor = checked_global_step(self)
@@ -119,10 +121,13 @@ class CheckpointSaverHook(SessionRunHook):
 
     def _save(self, session: Any, step: Any) -> bool:
         """Saves; returns whether a listener asks for an end."""
+        confirm = None if self.lease is None else self.lease.fence()
         for listener in self._listeners:
             listener.before_save(session, step)
         log.info("Saving checkpoints for %d into %s.", step, self._save_path)
-        self._get_saver().save(session, self._save_path, global_step=step)
+        saver = self._get_saver()
+        with nullcontext() if confirm is None else saver._confirmed_by(confirm):
+            saver.save(session, self._save_path, global_step=step)
         if self._summary_writer is not None:
             add_session_log(self._summary_writer, step, "CHECKPOINT", self._save_path)
         should_stop = False
