@@ -60,6 +60,8 @@ class CheckpointSaverHook(SessionRunHook):
     one in the graph's collection.  The graph goes to ``graph.pbtxt`` and to the event file.
     """
 
+    lease: Any = None  # of the job's chief: only its holder saves
+
     def __init__(
         self, checkpoint_dir: Any, save_secs: float | None = None, save_steps: int | None = None, saver: Any = None,
         checkpoint_basename: str = "model.ckpt", scaffold: Any = None,
@@ -74,7 +76,6 @@ class CheckpointSaverHook(SessionRunHook):
         self._scaffold = scaffold
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
         self._listeners = list(listeners or ())
-        self.lease: Any = None  # of the job's chief: only its holder saves
 
     def begin(self) -> None:
         self._global_step_tensor = checked_global_step(self)

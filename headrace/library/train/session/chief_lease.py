@@ -139,7 +139,7 @@ class ChiefLease:
         session = self._session
         if session is not None:
             self._forget(session)
-        if self._thread is not None:
+        if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
     # ---- the thread

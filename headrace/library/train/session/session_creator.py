@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 import time
 from collections.abc import Callable
 from functools import partial
@@ -111,13 +112,13 @@ class LeasedSessionCreator(SessionCreator):
         self._has_made_one = False
 
     def create_session(self) -> Any:
-        lease, begun = self._lease, time.monotonic()
+        lease, begun = self._lease, math.inf
 
         def pause(seconds: float) -> bool:
             """Whether this process leads.  A job that goes on without its chief, after a loss, waits for it for a while only."""
             if lease.wait(seconds) or not lease.can_lead:
                 return lease.number > 0
-            return lease.join(begins=self._has_made_one and time.monotonic() - begun > PATIENCE)
+            return lease.join(begins=self._has_made_one and time.monotonic() - begun >= PATIENCE)
 
         session = None
         while session is None:
@@ -125,6 +126,7 @@ class LeasedSessionCreator(SessionCreator):
                 session = self._chief.create_session(goes_on=self._goes_on())
             else:
                 self._say_who_leads()
+                begun = time.monotonic()
                 session = self._worker.create_session(pause)
         self._has_made_one = True
         return session

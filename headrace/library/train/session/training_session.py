@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Final
 
 from headrace.library.train.hook.checkpoint_saver import CheckpointSaverHook
@@ -36,6 +37,10 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     ``log_step_count_steps``, to ``summary_dir`` (``checkpoint_dir``).  0 or None turns each of them off.  Other workers wait
     ``max_wait_secs`` for the chief.  ``restore``, Headrace's own, says what the chief restores after the loss of a parameter
     server: "missing" variables or "all"; by default all in a job with a `SyncReplicasOptimizer`, else the missing ones.
+
+    In a cluster the chief holds a lease on the task of the global step.  When it is lost, the next worker to which
+    ``checkpoint_dir`` was given is the chief: it saves, and restores what is missing.  A chief that starts while another process
+    is the chief joins as a worker and restores nothing.
 
     SIGTERM in the main thread of a session that saves: the step ends, the checkpoint is saved, the process exits with 143.
 
@@ -111,6 +116,9 @@ class LeasedSession(MonitoredSession):
 
     def __init__(self, creator: LeasedSessionCreator, hooks: list[Any], grace_secs: float, lease: ChiefLease) -> None:
         self._lease = lease
+        weakref.finalize(
+            self, lease.close
+        ).atexit = False  # its thread would keep the lease of a session that is dropped
         try:
             super().__init__(creator, hooks=hooks, stop_grace_period_secs=grace_secs)
         except BaseException:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -240,6 +242,25 @@ def test_the_saver_hooks_of_the_program_stand_in_line_too(cluster: LocalCluster,
     worker.step()
     worker.end()
     assert [listener.steps for listener in listeners] == [[0], [1, 2]]
+
+
+def test_a_session_that_is_dropped_gives_up_the_lease(cluster: LocalCluster, tmp_path: Path) -> None:
+    chief, worker = Program(cluster, 0, tmp_path), Program(cluster, 1, tmp_path)
+    chief.session._watch.end()  # the handler of SIGTERM is not given back by what is dropped
+    del chief
+    gc.collect()
+    worker.takes_over()
+    worker.end()
+
+
+def test_sigterm_is_kept_for_whoever_began_as_the_chief(cluster: LocalCluster, tmp_path: Path) -> None:
+    chief = Program(cluster, 0, tmp_path)
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    worker = Program(cluster, 1, tmp_path)
+    chief.end()
+    worker.takes_over()
+    assert worker.step() == 1 and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    worker.end()
 
 
 def test_jobs_in_containers_have_leases_of_their_own(cluster: LocalCluster, tmp_path: Path) -> None:
