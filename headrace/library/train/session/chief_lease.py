@@ -33,11 +33,11 @@ def lease_of_job(master: Any, is_chief: bool, can_lead: bool) -> ChiefLease | No
 
     ``can_lead``: it may become the chief.  Others only show that the job goes on.
     """
-    step = get_global_step()
-    if not master or not isinstance(master, str) or step is None:
+    offered = find(master) if isinstance(master, str) else None
+    if not master or (offered is not None and offered.connect is None):
         return None
-    offered = find(master)
-    if offered is not None and offered.connect is None:
+    step = get_global_step()
+    if step is None:
         return None
     place = DeviceSpec.from_string(step.device)
     if place.job is None:
