@@ -1,8 +1,9 @@
 """A job on a cluster is disturbed at random: tasks are killed, stopped for a while, cut off and disconnected.
 
-One parameter server, a chief that saves checkpoints, and a worker train asynchronously, each a process that is started again
-when it was killed.  After each disturbance both workers must go on; no step may be lost but those since the last checkpoint, and
-none at all if neither the parameter server nor the chief was killed.  In the end the processes must end by themselves.
+One parameter server, a chief that saves checkpoints, and a worker that can take over from it train asynchronously, each a
+process that is started again when it was killed.  After each disturbance both workers must go on, and one of them must save; no
+step may be lost but those since the last checkpoint, and none at all unless the parameter server was killed.  In the end the
+processes must end by themselves.
 
 The processes are forked from one that has imported Headrace, so that a start takes a fraction of a second.
 """
@@ -28,7 +29,7 @@ EVENTS = (
     "kill ps", "kill chief", "kill worker", "stop ps", "stop chief", "stop worker",
     "disconnect chief", "disconnect worker", "cut off chief", "cut off worker",
 )  # fmt: skip
-ROLLS_BACK = ("kill ps", "kill chief")  # a chief that starts restores the last checkpoint, as in TensorFlow
+ROLLS_BACK = ("kill ps",)
 
 
 # ---- the tasks, each in a process of its own
@@ -53,7 +54,7 @@ def work(pipe, jobs, index, folder, lost_seconds):
         with tf.control_dependencies([train]):
             number = step.read_value() + 0
     session = tf.train.MonitoredTrainingSession(
-        server.target, index == 0, folder if index == 0 else None, save_checkpoint_steps=20, save_summaries_steps=None,
+        server.target, index == 0, folder, save_checkpoint_steps=20, save_summaries_steps=None,
         log_step_count_steps=None, config=tf.ConfigProto(device_filters=["/job:ps", device]),
     )  # fmt: skip
     with session:
@@ -155,6 +156,7 @@ class Job:
             if least <= before:
                 raise SystemExit(f"{event}: training went on at step {least} although step {before} was trained")
         self.last_step = max(steps[-1] for steps in after)
+        self._wait_for_checkpoint(event, least)
 
     def _do(self, event):
         what, _, name = event.rpartition(" ")
@@ -196,6 +198,14 @@ class Job:
                 raise SystemExit(f"{event}: {' and '.join(silent)} did not go on within {PATIENCE_S:g} s")
             self._train(0.05)
         return [self.tasks[name].forget_steps() for name in counts]
+
+    def _wait_for_checkpoint(self, event, step):
+        """Waits until somebody has saved this step or a later one."""
+        end = time.monotonic() + PATIENCE_S
+        while self._saved_step() < step:
+            if time.monotonic() > end:
+                raise SystemExit(f"{event}: nobody saved within {PATIENCE_S:g} s")
+            self._train(0.05)
 
     def _saved_step(self):
         """The step of the newest checkpoint, all of which can be read."""

@@ -3,8 +3,8 @@
 Two parameter servers and up to twelve workers are processes of one machine.  A worker's step is a real one of a small model,
 after a sleep that stands for the computing of a large one (`--step-ms`), so that workers do not compete for cores.  Stragglers:
 none; one worker that takes four times as long; each step of each worker after Pareto's law (1.5), up to twenty times as long.
-Another process looks at the loss on examples that are not trained with.  Modes that average gradients have the learning rate times
-the number of workers.
+Another process looks at the loss on examples that are not trained with.  Modes that average gradients have the learning rate
+times the number of workers.
 
 `--curve` makes the paper's Fig. 8(c) again: the same machine that decides in training, with modelled times of steps.
 """

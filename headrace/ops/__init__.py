@@ -35,6 +35,7 @@ from headrace.ops import (
     indexing,
     internal,
     joining,
+    lease,
     lookup,
     matmul,
     matrix_diag,

@@ -29,16 +29,26 @@ def serve(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
 
 def train(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     """A worker with a monitored session; the first is the chief, which saves every five steps."""
+    _train(pipe, jobs, index, index == 0, folder if index == 0 else None, "")
+
+
+def train_in_line(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """One of two workers, 2 and 3, that know where to save; the first is the chief.  Their variables are in a container."""
+    _train(pipe, jobs, index, index == 2, f"{folder}/line", "line")
+
+
+def _train(pipe: Any, jobs: Jobs, index: int, is_chief: bool, folder: str | None, container: str) -> None:
     import headrace as tf
 
     os.environ.update(SETTINGS)
     server = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", index)
     worker = f"/job:worker/task:{index}"
-    with tf.device(tf.train.replica_device_setter(cluster=tf.train.ClusterSpec(jobs), worker_device=worker)):
+    place = tf.train.replica_device_setter(cluster=tf.train.ClusterSpec(jobs), worker_device=worker)
+    with tf.container(container), tf.device(place):
         step = _model(tf)
     config = tf.ConfigProto(device_filters=["/job:ps", worker])
     session = tf.train.MonitoredTrainingSession(
-        server.target, index == 0, folder if index == 0 else None, config=config,
+        server.target, is_chief, folder, config=config,
         save_checkpoint_steps=5, save_summaries_steps=None, log_step_count_steps=None,
     )  # fmt: skip
     pipe.send("ready")

@@ -107,7 +107,8 @@ class Job:
         )  # by the worker it finds the others: as the worker sees them
         direct = {"ps": [ps], "worker": workers}
         self.together = [Role(_roles.train_together, direct, index, folder) for index in (2, 3)]
-        self.roles = [self.ps, self.chief, self.worker, self.client, *self.together]
+        self.line = [Role(_roles.train_in_line, direct, index, folder) for index in (2, 3)]
+        self.roles = [self.ps, self.chief, self.worker, self.client, *self.together, *self.line]
 
     def start(self) -> None:
         for role in (self.ps, self.chief, self.worker):
@@ -119,6 +120,13 @@ class Job:
             role.kill()
         for proxy in self.proxies.values():
             proxy.close()
+
+    def start_line(self) -> list[Role]:
+        """A chief, and a worker that can take over; their last checkpoint is of the test before, if there was one."""
+        for role in self.line:
+            role.start()
+            assert role.answer() == "ready"
+        return self.line
 
     def start_client(self) -> Role:
         self.client.start()
@@ -156,9 +164,9 @@ def job(running_job: Job) -> Iterator[Job]:
         raise
 
 
-def saved_step(job: Job) -> int:
+def saved_step(job: Job, below: str = "") -> int:
     """The step of the newest checkpoint."""
-    path = tf.train.latest_checkpoint(job.folder)
+    path = tf.train.latest_checkpoint(os.path.join(job.folder, below))
     assert path is not None
     return int(path.rpartition("-")[2])
 
@@ -233,7 +241,7 @@ class TestParameterServer:
         assert "too large" in message.lower() and job.folder in message and "job:ps" in message
         assert saved_step(job) == saved
         job.ps.has_room(True)
-        _train_until_saved(job, saved)
+        _train_until_saved(job.chief, job.folder)
         assert not list(Path(job.folder).glob("*_temp"))  # the failed save leaves no shards
 
 
@@ -295,15 +303,50 @@ class TestWorker:
 
 class TestChief:
     def test_chief_killed(self, job: Job) -> None:
-        """The others go on; the next chief restores the last checkpoint, and all go on from there."""
+        """The others go on, and nobody can save; the next chief goes on with them, takes nothing back, and saves."""
         job.chief.step()
-        saved = saved_step(job)
         job.chief.kill()
         seen = job.worker.step()
         job.chief.start()
         assert job.chief.answer() == "ready"
-        assert saved < job.chief.step() <= max(seen, saved + 1)
-        assert saved < job.worker.step()
+        assert saved_step(job) == seen
+        assert job.chief.step() == seen + 1
+        assert job.worker.step() == seen + 2
+
+    def test_chief_killed_and_replaced(self, job: Job) -> None:
+        """A worker in line saves from then on; the chief that comes back stands in line itself, until it is its turn."""
+        chief, worker = job.start_line()
+        chief.step()
+        worker.step()
+        chief.kill()
+        seen = _train_until_saved(worker, f"{job.folder}/line")
+        chief.start()
+        assert chief.answer() == "ready"
+        saved = saved_step(job, "line")
+        for _ in range(7):
+            assert chief.step() == seen + 1
+            seen += 1
+        assert saved_step(job, "line") == saved  # only the worker saves
+        worker.kill()
+        assert _train_until_saved(chief, f"{job.folder}/line") > seen
+        chief.kill()
+
+    def test_chief_stopped(self, job: Job) -> None:
+        """A worker in line takes over.  The chief that goes on is a worker in line: it restores nothing, and saves nothing."""
+        chief, worker = job.start_line()
+        seen = chief.step()
+        chief.signal(signal.SIGSTOP)
+        _pass(worker, 2 * LOST_S)
+        seen = _train_until_saved(worker, f"{job.folder}/line")
+        chief.signal(signal.SIGCONT)
+        saved = saved_step(job, "line")
+        for _ in range(7):
+            assert chief.step() == seen + 1
+            seen += 1
+        assert saved_step(job, "line") == saved
+        assert worker.step() == seen + 1
+        for role in (chief, worker):
+            role.kill()
 
     def test_chief_disk_full(self, job: Job) -> None:
         """The save fails; the checkpoint before stays the newest one; the others go on."""
@@ -314,7 +357,7 @@ class TestChief:
         assert saved_step(job) == saved
         job.worker.step()
         job.chief.has_room(True)
-        _train_until_saved(job, saved)
+        _train_until_saved(job.chief, job.folder)
 
 
 class TestClient:
@@ -405,11 +448,13 @@ def _train_until_error(role: Role) -> str:
     raise AssertionError("it has saved")
 
 
-def _train_until_saved(job: Job, before: int) -> None:
-    for _ in range(10):
-        job.chief.step()
-        if saved_step(job) > before:
-            return
+def _train_until_saved(role: Role, folder: str) -> int:
+    """Its last step, with which there is a new checkpoint."""
+    before, end = tf.train.latest_checkpoint(folder), time.monotonic() + WAIT_S
+    while time.monotonic() < end:
+        step = role.step()
+        if tf.train.latest_checkpoint(folder) != before:
+            return step
     raise AssertionError("it does not save")
 
 

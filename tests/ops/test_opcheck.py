@@ -134,6 +134,10 @@ WITHOUT_SAMPLES = {
         ("_NodeStates", "_RestoreNodeStates"),
         "is about other nodes; tests/library/train/saver/test_exact_state.py runs it",
     ),
+    **dict.fromkeys(
+        ("_LeaseSeat", "_JoinLease", "_LeaseChange", "_CheckLease"),
+        "belongs to a session on a task; tests/library/train/session/test_chief_lease.py runs it",
+    ),
     "_Region": "made by the compiler in place of the nodes it takes; tests/runtime/compiler/test_compile.py runs it",
     "_Vjp": "made by the gradient sweep, with another op's attributes; every op without a rule is differentiated by it",
 }

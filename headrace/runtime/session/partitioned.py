@@ -9,6 +9,7 @@ import secrets
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic, thread_time
 from typing import Any, Final
@@ -157,7 +158,7 @@ def wait_for_all(are_over: Callable[[], bool], events: SimpleQueue[Any], until: 
     """
     while not are_over():
         try:
-            events.get(True, None if until is None else max(until + 2 * GRACE - monotonic(), 0.0))
+            events.get(True, None if until in (None, inf) else max(until + 2 * GRACE - monotonic(), 0.0))
         except Empty:
             return
 

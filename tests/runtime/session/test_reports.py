@@ -125,6 +125,13 @@ def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     return raw_ops._ReplicaArrives(first, [0, 0]), "replicas 'r', to go on: 1 of 2 workers have joined"
 
 
+@case("_LeaseChange")
+def _(sess: tf.Session, op: str) -> tuple[Any, str]:
+    seat = raw_ops._LeaseSeat(shared_name="l", container="", who="me")
+    sess.run(raw_ops._JoinLease(seat, True, True).number)
+    return raw_ops._LeaseChange(seat, 1)[0], "Lease 'l' is held by me, 0 stand in line"
+
+
 @case("ReaderReadV2", "ReaderReadUpToV2")
 def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     queue, reader = tf.FIFOQueue(3, tf.string, [[]], name="q"), tf.IdentityReader(name="r")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from headrace.core.source import at
@@ -58,6 +59,8 @@ class CheckpointSaverHook(SessionRunHook):
     There is also one when a session has been made and one at the end.  The saver is ``saver``, that of ``scaffold``, or the only
     one in the graph's collection.  The graph goes to ``graph.pbtxt`` and to the event file.
     """
+
+    lease: Any = None  # of the job's chief: only its holder saves
 
     def __init__(
         self, checkpoint_dir: Any, save_secs: float | None = None, save_steps: int | None = None, saver: Any = None,
@@ -119,10 +122,13 @@ class CheckpointSaverHook(SessionRunHook):
 
     def _save(self, session: Any, step: Any) -> bool:
         """Saves; returns whether a listener asks for an end."""
+        confirm = None if self.lease is None else self.lease.fence()
         for listener in self._listeners:
             listener.before_save(session, step)
         log.info("Saving checkpoints for %d into %s.", step, self._save_path)
-        self._get_saver().save(session, self._save_path, global_step=step)
+        saver = self._get_saver()
+        with nullcontext() if confirm is None else saver._confirmed_by(confirm):
+            saver.save(session, self._save_path, global_step=step)
         if self._summary_writer is not None:
             add_session_log(self._summary_writer, step, "CHECKPOINT", self._save_path)
         should_stop = False

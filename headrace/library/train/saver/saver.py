@@ -118,6 +118,7 @@ class Saver:
         self._background = Background()
         self._failed: list[str] = []  # prefixes of saves whose shards may not be removed yet
         self.last_save: SaveReport | None = None
+        self._confirm: Callable[[], None] | None = None
         self._last_checkpoints: list[tuple[str, float]] = []  # with the time of each
         self._checkpoints_to_be_deleted: list[tuple[str, float]] = []
         if not defer_build:
@@ -266,9 +267,8 @@ class Saver:
         with self._removed_if_it_fails(saving, path):
             prefix = self._run_save(sess, path, saving)
         self._report(SaveReport(prefix, saving.torn, saving.unwatched))
-        finish = partial(
-            self._finish_or_remove, saving, prefix, latest_filename if write_state else None, meta_graph_suffix
-        )
+        latest = latest_filename if write_state else None
+        finish = partial(self._finish_or_remove, saving, prefix, latest, meta_graph_suffix, self._confirm)
         has_graph = write_meta_graph and not context.executing_eagerly()
         if not self._asynchronous:
             finish(lambda: self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None)
@@ -276,6 +276,15 @@ class Saver:
             meta_graph = self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None
             self._background.start(prefix, user_source(), partial(finish, lambda: meta_graph))
         return prefix
+
+    @contextmanager
+    def _confirmed_by(self, confirm: Callable[[], None]) -> Iterator[None]:
+        """Saves inside call ``confirm`` before the file ``checkpoint`` is written; it raises if that must not be."""
+        self._confirm = confirm
+        try:
+            yield
+        finally:
+            self._confirm = None
 
     def _run_save(self, sess: Any, path: str, saving: Saving) -> str:
         folder = os.path.dirname(path)
@@ -320,6 +329,7 @@ class Saver:
         prefix: str,
         latest_filename: str | None,
         suffix: str,
+        confirm: Callable[[], None] | None,
         meta_graph: Callable[[], bytes | None],
     ) -> None:
         """Writes what is not written yet: the variables, the graph, and last the file ``checkpoint``, which says all is there."""
@@ -328,6 +338,8 @@ class Saver:
         message = meta_graph()
         if message is not None:
             file.write_durably(meta_graph_filename(prefix, suffix), message)
+        if confirm is not None:
+            confirm()
         if latest_filename is not None:
             self._remember(prefix)
             folder, checkpoints = os.path.dirname(prefix), self.last_checkpoints

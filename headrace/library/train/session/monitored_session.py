@@ -11,6 +11,7 @@ from headrace.core.source import at
 from headrace.graph import context
 from headrace.library import log
 from headrace.library.train.hook.checkpoint_saver import CheckpointSaverHook
+from headrace.library.train.session.chief_hook import ChiefHook
 from headrace.library.train.session.run_hook import checked_hooks
 from headrace.library.train.session.scaffold import Scaffold
 from headrace.library.train.session.session_creator import ChiefSessionCreator
@@ -63,7 +64,7 @@ class _MonitoredSession:
         self._coordinated_creator = CoordinatedSessionCreator(
             session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs
         )
-        self._watch = TerminationWatch(any(isinstance(hook, CheckpointSaverHook) for hook in self._hooks))
+        self._watch = TerminationWatch(any(map(_saves, self._hooks)))
         try:
             self._sess: Any = (
                 RecoverableSession(self._coordinated_creator)
@@ -224,6 +225,10 @@ class SingularMonitoredSession(_MonitoredSession):
     def raw_session(self) -> Any:
         """The session below: its ``run`` calls no hooks."""
         return self._coordinated_creator.tf_sess
+
+
+def _saves(hook: Any) -> bool:
+    return hook.saves if isinstance(hook, ChiefHook) else isinstance(hook, CheckpointSaverHook)
 
 
 def _check_step_fn(step_fn: Any) -> None:

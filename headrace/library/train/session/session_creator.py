@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import abc
+import math
+import time
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from headrace.core.source import at
 from headrace.graph import context
+from headrace.library import log
+from headrace.library.train.session.chief_lease import ChiefLease
 from headrace.library.train.session.scaffold import Scaffold
-from headrace.library.train.session.session_manager import SessionManager
+from headrace.library.train.session.session_manager import SessionManager, is_synchronous
+
+PATIENCE: Final = 5.0  # seconds that workers of a job that lost the task with the lease give their chief to come back
 
 
 class SessionCreator(abc.ABC):
@@ -44,11 +51,12 @@ class ChiefSessionCreator(SessionCreator):
         self._master = master
         self._config = config
 
-    def create_session(self) -> Any:
+    def create_session(self, goes_on: bool = False) -> Any:
+        """A session that is ready.  ``goes_on``: others train already, so variables that have values keep them."""
         scaffold = self._scaffold.finalize()
         manager = self._get_session_manager()
         prepare: Any = manager.prepare_session
-        if self._has_made_one:
+        if self._has_made_one or goes_on:
             prepare = partial(manager.prepare_next_session, restore=self._restore)
         session = prepare(
             self._master, saver=scaffold.saver, checkpoint_dir=self._checkpoint_dir,
@@ -57,6 +65,10 @@ class ChiefSessionCreator(SessionCreator):
         )  # fmt: skip
         self._has_made_one = True
         return session
+
+    def keeps_values(self) -> bool:
+        """Whether a job that lost something goes on with the values that it has."""
+        return self._restore == "missing" or (self._restore is None and not is_synchronous(context.get_default_graph()))
 
     def _get_session_manager(self) -> SessionManager:
         """The manager that makes the sessions; subclasses may give their own."""
@@ -77,15 +89,61 @@ class WorkerSessionCreator(SessionCreator):
         self._config = config
         self._max_wait_secs = max_wait_secs
 
-    def create_session(self) -> Any:
+    def create_session(self, pause: Callable[[float], bool] | None = None) -> Any:
+        """A session that is ready.  ``pause(seconds)`` waits before the next look, and says whether to stop: then it is None."""
         self._scaffold.finalize()
         manager = self._get_session_manager()
-        return manager.wait_for_session(self._master, config=self._config, max_wait_secs=self._max_wait_secs)
+        keywords = {} if pause is None else {"pause": pause}
+        return manager.wait_for_session(
+            self._master, config=self._config, max_wait_secs=self._max_wait_secs, **keywords
+        )
 
     def _get_session_manager(self) -> SessionManager:
         if self._session_manager is None:
             self._session_manager = _manager(self._scaffold)
         return self._session_manager
+
+
+class LeasedSessionCreator(SessionCreator):
+    """Makes the sessions of a process whose job has a lease: those of the chief while the process holds it, else a worker's."""
+
+    def __init__(self, lease: ChiefLease, worker: WorkerSessionCreator, chief: ChiefSessionCreator | None) -> None:
+        self._lease, self._worker, self._chief = lease, worker, chief
+        self._has_made_one = False
+
+    def create_session(self) -> Any:
+        lease, begun = self._lease, math.inf
+
+        def pause(seconds: float) -> bool:
+            """Whether this process leads.  A job that goes on without its chief, after a loss, waits for it for a while only."""
+            if lease.wait(seconds) or not lease.can_lead:
+                return lease.number > 0
+            return lease.join(begins=self._has_made_one and time.monotonic() - begun >= PATIENCE)
+
+        session = None
+        while session is None:
+            if lease.join() and self._chief is not None:
+                session = self._chief.create_session(goes_on=self._goes_on())
+            else:
+                self._say_who_leads()
+                begun = time.monotonic()
+                session = self._worker.create_session(pause)
+        self._has_made_one = True
+        return session
+
+    def _goes_on(self) -> bool:
+        """Whether the variables that have values keep them.  A chief that starts takes a synchronous job back to one step."""
+        if self._has_made_one or not self._lease.is_chief:
+            return True
+        assert self._chief is not None
+        return self._lease.went_on and self._chief.keeps_values()
+
+    def _say_who_leads(self) -> None:
+        if self._lease.is_chief and self._lease.holder:
+            log.warning(
+                "%s is the chief of this job now. %s restores nothing, goes on as a worker, and stands in line.",
+                self._lease.holder, self._lease.who,
+            )  # fmt: skip
 
 
 def _manager(scaffold: Scaffold) -> SessionManager:

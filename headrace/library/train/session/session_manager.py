@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -81,7 +82,7 @@ class SessionManager:
             path = checkpoint_filename_with_path or _latest(checkpoint_dir)
             if not saver or not path:
                 return self._prepared(sess, False, init_op, init_feed_dict, init_fn)
-            if (restore or ("all" if _is_synchronous(self._graph) else "missing")) == "all":
+            if (restore or ("all" if is_synchronous(self._graph) else "missing")) == "all":
                 saver.restore(sess, path)
             else:
                 self._restore_missing(sess, saver, path, missing)
@@ -169,14 +170,18 @@ class SessionManager:
         log.info("Restored model from %s", source)
         return sess, True
 
-    def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")) -> Session:
+    def wait_for_session(
+        self, master: str, config: Any = None, max_wait_secs: float | None = float("inf"), *,
+        pause: Callable[[float], Any] = time.sleep,
+    ) -> Any:  # fmt: skip
         """A session of a model that others make ready: asks until it is, for ``max_wait_secs`` at most.
 
-        It asks again after a second, then less and less often, down to every ``recovery_wait_secs``.
+        It asks again after a second, then less and less often, down to every ``recovery_wait_secs``.  ``pause``, Headrace's own,
+        waits for so many seconds; if it says True, nothing more is asked, and there is no session.
         """
         limit = float("inf") if max_wait_secs is None else max_wait_secs
         end = time.monotonic() + limit
-        pause = min(FIRST_PAUSE, self._recovery_wait_secs)
+        seconds = min(FIRST_PAUSE, self._recovery_wait_secs)
         while True:
             sess = Session(master, graph=self._graph, config=config)
             try:
@@ -193,14 +198,15 @@ class SessionManager:
                 missing or None,
             )
             sess.close()
-            if end - time.monotonic() < pause:
+            if end - time.monotonic() < seconds:
                 raise DeadlineExceededError(
                     None, None,
                     f"Session was not ready after waiting {limit:g} secs: {missing_local or missing}. The chief has to "
                     f"initialise the model {at()}",
                 )  # fmt: skip
-            time.sleep(pause)
-            pause = min(2 * pause, self._recovery_wait_secs)
+            if pause(seconds):
+                return None
+            seconds = min(2 * seconds, self._recovery_wait_secs)
 
     # ---- parts
 
@@ -296,7 +302,7 @@ def _saved_step(path: str, name: str) -> int | None:
         return None
 
 
-def _is_synchronous(graph: Graph) -> bool:
+def is_synchronous(graph: Graph) -> bool:
     """Whether a `SyncReplicasOptimizer` made some of the graph: its replicas wait for tokens."""
     return any(op.name.rpartition("/")[2] == "sync_token_q" and "Queue" in op.type for op in graph.get_operations())
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Final
 
 from headrace.library.train.hook.checkpoint_saver import CheckpointSaverHook
 from headrace.library.train.hook.step_counter import StepCounterHook
 from headrace.library.train.hook.summary_saver import SummarySaverHook
+from headrace.library.train.session.chief_hook import ChiefHook, TakeOverHook
+from headrace.library.train.session.chief_lease import ChiefLease, lease_of_job
 from headrace.library.train.session.monitored_session import MonitoredSession
 from headrace.library.train.session.run_hook import checked_hooks
 from headrace.library.train.session.scaffold import Scaffold
-from headrace.library.train.session.session_creator import ChiefSessionCreator, WorkerSessionCreator
+from headrace.library.train.session.session_creator import (
+    ChiefSessionCreator,
+    LeasedSessionCreator,
+    WorkerSessionCreator,
+)
 
 USE_DEFAULT: Final = object()
 
@@ -31,6 +38,10 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     ``max_wait_secs`` for the chief.  ``restore``, Headrace's own, says what the chief restores after the loss of a parameter
     server: "missing" variables or "all"; by default all in a job with a `SyncReplicasOptimizer`, else the missing ones.
 
+    In a cluster the chief holds a lease on the task of the global step.  When it is lost, the next worker to which
+    ``checkpoint_dir`` was given is the chief: it saves, and restores what is missing.  A chief that starts while another process
+    is the chief joins as a worker and restores nothing.
+
     SIGTERM in the main thread of a session that saves: the step ends, the checkpoint is saved, the process exits with 143.
 
     >>> import tempfile
@@ -50,27 +61,75 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     summaries = _steps_and_secs(save_summaries_steps, save_summaries_secs, (100, None))
     checkpoints = _steps_and_secs(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
     scaffold = scaffold or Scaffold()
-    if not is_chief:
-        worker = WorkerSessionCreator(scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs)
-        return MonitoredSession(worker, hooks=hooks, stop_grace_period_secs=stop_grace_period_secs)
-    all_hooks = checked_hooks(chief_only_hooks, "chief_only_hooks")
+    lease = lease_of_job(master, is_chief, can_lead=is_chief or bool(checkpoint_dir))
+    worker = WorkerSessionCreator(scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs)
+    if not is_chief and (lease is None or not lease.can_lead):
+        return _session(worker, None, checked_hooks(hooks), stop_grace_period_secs, lease)
+    own_hooks: list[Any] = []
     summary_dir = summary_dir or checkpoint_dir
     if summary_dir:
         if _asked(log_step_count_steps):
-            all_hooks.append(StepCounterHook(output_dir=summary_dir, every_n_steps=log_step_count_steps))
+            own_hooks.append(StepCounterHook(output_dir=summary_dir, every_n_steps=log_step_count_steps))
         if any(map(_asked, summaries)):
             steps, secs = summaries
-            all_hooks.append(
+            own_hooks.append(
                 SummarySaverHook(scaffold=scaffold, save_steps=steps, save_secs=secs, output_dir=summary_dir)
             )
     if checkpoint_dir and any(map(_asked, checkpoints)):
         steps, secs = checkpoints
-        all_hooks.append(CheckpointSaverHook(checkpoint_dir, save_steps=steps, save_secs=secs, scaffold=scaffold))
-    all_hooks += checked_hooks(hooks)
+        own_hooks.append(CheckpointSaverHook(checkpoint_dir, save_steps=steps, save_secs=secs, scaffold=scaffold))
+    all_hooks = _all_hooks(own_hooks, checked_hooks(chief_only_hooks, "chief_only_hooks"), checked_hooks(hooks), lease)
+    if lease is not None:
+        all_hooks.insert(0, ChiefHook(TakeOverHook(lease, checkpoint_dir, scaffold), lease))
     chief = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config, restore=restore
     )
-    return MonitoredSession(chief, hooks=all_hooks, stop_grace_period_secs=stop_grace_period_secs)
+    return _session(worker, chief, all_hooks, stop_grace_period_secs, lease)
+
+
+def _all_hooks(own: list[Any], of_chief: list[Any], of_user: list[Any], lease: ChiefLease | None) -> list[Any]:
+    """The hooks of a process that is the chief, or may become it.  Where there is a lease, only its holder writes."""
+    if lease is None:
+        return [*of_chief, *own, *of_user]
+
+    def leased(hooks: list[Any]) -> list[Any]:
+        return [ChiefHook(hook, lease) if isinstance(hook, CheckpointSaverHook) else hook for hook in hooks]
+
+    of_holder = [ChiefHook(hook, lease) for hook in own]
+    if lease.is_chief:
+        return [*leased(of_chief), *of_holder, *leased(of_user)]
+    savers = [hook for hook in of_chief if isinstance(hook, CheckpointSaverHook)]
+    return [*leased(savers), *of_holder, *of_user]
+
+
+def _session(
+    worker: WorkerSessionCreator, chief: ChiefSessionCreator | None, hooks: list[Any], grace_secs: float,
+    lease: ChiefLease | None,
+) -> MonitoredSession:  # fmt: skip
+    if lease is None:
+        return MonitoredSession(chief or worker, hooks=hooks, stop_grace_period_secs=grace_secs)
+    return LeasedSession(LeasedSessionCreator(lease, worker, chief), hooks, grace_secs, lease)
+
+
+class LeasedSession(MonitoredSession):
+    """A monitored session of a process that takes part in the lease of its job's chief, until it ends."""
+
+    def __init__(self, creator: LeasedSessionCreator, hooks: list[Any], grace_secs: float, lease: ChiefLease) -> None:
+        self._lease = lease
+        weakref.finalize(
+            self, lease.close
+        ).atexit = False  # its thread would keep the lease of a session that is dropped
+        try:
+            super().__init__(creator, hooks=hooks, stop_grace_period_secs=grace_secs)
+        except BaseException:
+            lease.close()
+            raise
+
+    def _close_session(self, error_type: type[BaseException] | None) -> None:
+        try:
+            super()._close_session(error_type)
+        finally:
+            self._lease.close()
 
 
 def _steps_and_secs(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:
