@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import inf
 from time import monotonic
 from typing import Any, Final
 
@@ -71,7 +72,7 @@ class RemoteRuns:
 
     def hold(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Runs a partition as soon as `send` has something small to go along, or `let_go` is called."""
-        seconds = None if until is None else max(until - monotonic(), 0.0)
+        seconds = None if until is None or until == inf else max(until - monotonic(), 0.0)
         with self._lock:
             ended, self._ended = self._ended, []
         answered = partial(self._answered, done, self._origins[handle])
@@ -128,7 +129,7 @@ class RemoteRuns:
     @staticmethod
     def _seconds() -> float | None:
         """The time that this thread has for an answer."""
-        return None if current.until is None else max(current.until - monotonic(), MOMENT)
+        return None if current.until is None or current.until == inf else max(current.until - monotonic(), MOMENT)
 
     def _ask(self, request: Request, origins: Mapping[str, Any], seconds: float | None) -> Any:
         """The answer of the task.  ``origins``: of the nodes that an error may be about."""

@@ -25,6 +25,7 @@ from headrace.cluster.transport import sockets
 from headrace.runtime.host.turn import turn
 
 TURN: Final = 64  # messages of one socket before the others get their turn
+LONGEST_S: Final = 3600.0  # of one wait: a timer may be set for ever, which the system does not take
 Take = Callable[[list[Any]], None]  # see `sockets.receive`
 log: Final = logging.getLogger("headrace.cluster")
 
@@ -141,7 +142,7 @@ class IOLoop:
             self._asleep = not (self._actions or self._unseen)
         wait: float | None = 0.0
         if self._asleep:
-            wait = max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
+            wait = min(max(0.0, self._timers[0][0] - time.monotonic()), LONGEST_S) if self._timers else None
         ready = self._epoll.poll(wait)
         self._run_actions()
         with self._lock:
