@@ -33,7 +33,7 @@ def images(tf, folder):
     names = sorted(glob.glob(f"{folder}/*.jpg"))
     dataset = tf.data.Dataset.from_tensor_slices(names).shuffle(len(names), seed=1).map(load, AHEAD).batch(32)
     options = tf.data.Options()
-    if hasattr(options, "processes"):  # Headrace's; TensorFlow's threads need none
+    if hasattr(options, "processes"):  # Headrace's: its threads share one interpreter
         options.processes = 2
     return dataset.with_options(options)
 
