@@ -389,7 +389,7 @@ def scatter_nd_into(base, indices, updates, mode, owned=False):
 
 scatter_nd = op(
     "ScatterNd(indices: Tindices[1+], updates: T, shape: host Tindices[1]) -> (output: T)",
-    T=NOT_STRING,
+    T=(*NOT_STRING, dtypes.string),
     Tindices=INDEX,
     lenient=True,
 )
@@ -411,6 +411,22 @@ def _(indices, updates, shape):
 move_as_signed(scatter_nd)
 
 
+def _scatter_strings(base, indices, updates, join):
+    """Puts slices into an array of strings, behind what is there or in its place."""
+    _check_updates(indices, updates, base.shape)
+    _check_nd(indices, base.shape)
+    index = indices.numpy()
+    for at in np.ndindex(*index.shape[:-1]):
+        where = tuple(index[at])
+        base[where] = base[where] + updates[at] if join else updates[at]
+    return base
+
+
+@scatter_nd.kernel(T=dtypes.string)
+def _(indices, updates, shape):
+    return _scatter_strings(np.full(shape, b"", object), indices, updates, join=True)
+
+
 def _tensor_scatter(name, first, mode, types):
     definition = op(
         f"{name}({first}: T[1+], indices: Tindices[1+], updates: T) -> (output: T)", T=types, Tindices=INDEX
@@ -421,7 +437,10 @@ def _tensor_scatter(name, first, mode, types):
     return definition
 
 
-tensor_scatter_update = _tensor_scatter("TensorScatterUpdate", "tensor", "update", NOT_STRING)
+tensor_scatter_update = _tensor_scatter("TensorScatterUpdate", "tensor", "update", (*NOT_STRING, dtypes.string))
+tensor_scatter_update.kernel(
+    lambda base, indices, updates: _scatter_strings(base.copy(), indices, updates, join=False), T=dtypes.string
+)
 tensor_scatter_add = _tensor_scatter("TensorScatterAdd", "tensor", "add", NUMERIC)
 tensor_scatter_sub = _tensor_scatter("TensorScatterSub", "tensor", "sub", NUMERIC)
 non_aliasing_add = _tensor_scatter("ScatterNdNonAliasingAdd", "input", "add", NUMERIC)

@@ -36,6 +36,10 @@ class Pipe:
         self._outgoing = OutgoingSegments(DEFAULT_LIMITS.pool)
         self._incoming = IncomingSegments(process, 2 * DEFAULT_LIMITS.message + HEADER)
 
+    def shared(self) -> int:
+        """Bytes of shared memory that both ends hold."""
+        return self._outgoing.nbytes() + self._incoming.nbytes()
+
     def forget(self) -> None:
         """Lets go of all shared memory; the other end must too, before the next message."""
         self._outgoing.close()
@@ -80,7 +84,7 @@ class Pipe:
 
     def close(self) -> None:
         self._socket.close()
-        self._outgoing.close()
+        self.forget()
 
 
 def to_columns(elements: Sequence[Element]) -> tuple[list[bool], list[Any]]:

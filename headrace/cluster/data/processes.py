@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -34,20 +35,30 @@ from headrace.resources.calling.batch import Element
 from headrace.resources.data.function import Calling
 from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.sparse import SparseValue
+from headrace.resources.data.stage import State
 
 MOST_DEATHS: Final = 2  # of processes, over one group of elements
+MOST_SHARED: Final = 64 << 20  # bytes of shared memory that a process keeps for another iterator
 
 _VALUES: Final = (torch.Tensor, np.ndarray, np.generic, SparseValue)
 _numbers: Final = itertools.count(1)
+_live: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+
+
+def _numbered(one: Any) -> int:
+    """A number by which processes know a function or a stage, as long as it is there."""
+    number = next(_numbers)
+    _live[number] = one
+    return number
 
 
 class _Function:
     """A function as it is sent."""
 
-    def __init__(self, function: Callable[..., Element], stage: Calling) -> None:
-        graph: StepGraph = function.body  # type: ignore[attr-defined]
+    def __init__(self, function: Any, stage: Calling) -> None:
+        graph: StepGraph = function.body
         for node in _nodes_within(graph):
-            problem = _problem(node)
+            problem = _problem(node, function.state)
             if problem:
                 raise _refusal(stage, f"node {node.name!r} ({node.type}, made at {node.source}) {problem}")
         data = to_portable(graph)
@@ -63,7 +74,8 @@ class _Function:
             )
         ops = user_ops(data)
         kernels = [kernel.call for name in ops for kernel in REGISTRY.get(name).kernels.by_device]
-        self.number = next(_numbers)
+        self.number = _numbered(function)
+        self.seconds = 0.0  # that the last call has taken
         self.arrays = data.arrays
         self.message = {
             "function": self.number, "graphs": data.graphs, "sources": data.sources, "objects": names, "ops": ops,
@@ -78,15 +90,19 @@ def _nodes_within(graph: StepGraph) -> list[Node]:
     return nodes + [node for body in inner for node in _nodes_within(body)]
 
 
-def _problem(node: Node) -> str:
+def _problem(node: Node, state: Callable[[Node], Any]) -> str:
     """Why a node cannot be in another process; empty if it can."""
     traits = node.op_def.traits
     if held_bodies(node):  # which are looked at
         return ""
-    if traits.random:
-        return "draws random numbers, and each process would draw its own: use tf.random.stateless_uniform and the like"
     if traits.handle:
         return "is state, and each process would have its own"
+    if traits.random:
+        own_state = state(node) if node.op_def.state_fn is not None else None
+        if own_state is None or isinstance(own_state, (torch.Generator, np.random.Generator)):
+            return ""
+        more = f"keeps a {type(own_state).__name__}, which is more than a generator of random numbers"
+        return f"{more}: each process would have its own"
     if node.op_def.state_fn is not None and node.attrs.get("first_n", 0) >= 0:
         return "keeps something from call to call, and each process would keep its own"
     return ""
@@ -121,6 +137,7 @@ class _Process:
             )  # fmt: skip
         self._pipe = Pipe(ours, self._process.pid)
         self.told: set[int] = set()  # numbers of functions and stages
+        self.surroundings: dict[str, Any] = {}  # that it was told
 
     def ask(self, request: dict[str, Any], tensors: Sequence[Any] = ()) -> tuple[dict[str, Any], list[Any]]:
         """The answer.  OSError, EOFError: the process is gone."""
@@ -128,17 +145,19 @@ class _Process:
         return self._pipe.receive()
 
     def rest(self) -> None:
-        """Is kept for another iterator."""
+        """Is kept for another iterator, with the functions that it knows."""
         try:
-            if self.told:
+            if self._pipe.shared() > MOST_SHARED:
                 self.ask({})
                 self._pipe.forget()
-                self.told.clear()
         except (OSError, EOFError):
             self.end()
         else:
             with _lock:
                 _resting.append(self)
+
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
 
     def kill(self) -> None:
         self._process.kill()
@@ -152,6 +171,7 @@ class _Process:
 
 _lock: Final = threading.Lock()
 _resting: Final[list[_Process]] = []  # they end by themselves after a while
+_functions: Final[weakref.WeakKeyDictionary[Any, _Function]] = weakref.WeakKeyDictionary()
 
 
 def _path() -> list[str]:
@@ -161,13 +181,16 @@ def _path() -> list[str]:
 
 def _found() -> _Process:
     """A process that has nothing to do, or a new one."""
-    with _lock:
-        process = next(
-            (one for one in _resting if one.parent == os.getpid()), None
-        )  # not of one that this is a copy of
-        if process is not None:
-            _resting.remove(process)
-    return process or _Process()
+    while True:
+        with _lock:
+            own = [one for one in _resting if one.parent == os.getpid()]  # not those of one that this is a copy of
+            if own:
+                _resting.remove(own[0])
+        if not own:
+            return _Process()
+        if not own[0].has_ended():
+            return own[0]
+        own[0].end()
 
 
 def resting() -> list[Any]:
@@ -193,33 +216,41 @@ class DataProcesses:
         self._idle: list[_Process] = []
         self._all: set[_Process] = set()
         self._closed = False
-        self._functions: weakref.WeakKeyDictionary[Any, _Function] = weakref.WeakKeyDictionary()
+        self._surroundings = {"path": _path(), "environment": dict(os.environ), "directory": os.getcwd()}
         self._stages: weakref.WeakKeyDictionary[Calling, int] = weakref.WeakKeyDictionary()
-        self._gone: set[int] = set()  # numbers of stages that are not used any more
+        self._base = secrets.randbits(63)  # of random numbers without a seed
+        self._streams = 0
 
-    def check(self, stage: Calling) -> None:
-        """Refuses a stage whose function cannot be called in another process."""
+    def check(self, stage: Calling) -> float:
+        """Refuses a stage whose function cannot be called in another process; the seconds that the last call has taken, or 0."""
         with self._changed:
-            self._function(stage)
+            return self._function(stage).seconds
+
+    def stream(self) -> int:
+        with self._changed:
+            self._streams += 1
+            return self._streams
 
     def _function(self, stage: Calling) -> _Function:
-        function = self._functions.get(stage.function)
+        function = _functions.get(stage.function)
         if function is None:
-            function = self._functions[stage.function] = _Function(stage.function, stage)
+            function = _functions.setdefault(stage.function, _Function(stage.function, stage))
         if stage not in self._stages:
             for value in stage.captured:
                 if not isinstance(value, _VALUES):
                     raise _refusal(stage, f"it uses a {type(value).__name__}, which is in this process")
-            self._stages[stage] = number = next(_numbers)
-            weakref.finalize(stage, self._gone.add, number)
+            self._stages[stage] = _numbered(stage)
         return function
 
-    def call(self, stage: Calling, elements: Sequence[Element]) -> tuple[list[Outcome], float]:
-        """The results of the stage's function for some elements, and the seconds that it took."""
+    def call(self, stage: Calling, elements: Sequence[Element], place: tuple[int, int]) -> tuple[list[Outcome], float]:
+        """The results of the stage's function for some elements, and the seconds that one took."""
         sparse, values = to_columns(elements)
         with self._changed:
             function, number = self._function(stage), self._stages[stage]
-        request = {"function": function.number, "stage": number, "count": len(elements), "sparse": sparse}
+        request = {
+            "function": function.number, "stage": number, "count": len(elements), "sparse": sparse,
+            "place": [self._base, *place],
+        }  # fmt: skip
         for _ in range(MOST_DEATHS):
             process = self._take()
             try:
@@ -238,10 +269,13 @@ class DataProcesses:
                     self._changed.notify()
             if closed:
                 self._drop(process)
-            return _outcomes(_checked(answer), results), answer["seconds"]
+            outcomes = _outcomes(_checked(answer), results)
+            function.seconds = answer["seconds"] / len(elements)
+            return outcomes, function.seconds
         if len(elements) > 1:  # one of them may be the reason
-            each = [self.call(stage, [element]) for element in elements]
-            return [outcomes[0] for outcomes, _ in each], sum(seconds for _, seconds in each)
+            stream, first = place
+            each = [self.call(stage, [element], (stream, i)) for i, element in enumerate(elements, first)]
+            return [outcomes[0] for outcomes, _ in each], max(seconds for _, seconds in each)
         why = f"a process that called the function ended with code {code}, {MOST_DEATHS} times"
         return [Outcome(error=InternalError(None, None, why))], 0.0
 
@@ -260,8 +294,9 @@ class DataProcesses:
 
     def _tell(self, process: _Process, function: _Function, stage: Calling, number: int) -> None:
         """Tells a process what it does not know yet."""
-        if not process.told:
-            process.ask({"path": _path(), "environment": dict(os.environ), "directory": os.getcwd()})
+        if process.surroundings != self._surroundings:
+            process.ask(self._surroundings)
+            process.surroundings = self._surroundings
         if function.number not in process.told:
             _checked(process.ask(function.message, function.arrays)[0])
             process.told.add(function.number)
@@ -271,9 +306,9 @@ class DataProcesses:
             process.told.add(number)
 
     def _forgotten(self, process: _Process) -> list[int]:
-        gone = process.told & self._gone
-        process.told -= gone
-        return sorted(gone)
+        gone = [number for number in process.told if number not in _live]
+        process.told.difference_update(gone)
+        return gone
 
     def _drop(self, process: _Process) -> int:
         """Ends a process, whose place another one takes; what it ended with."""
@@ -282,10 +317,11 @@ class DataProcesses:
             self._changed.notify()
         return process.end()
 
-    def save(self) -> None:
-        """A process has no position."""
+    def save(self) -> State:
+        return [self._base, self._streams]
 
-    def restore(self, state: Any) -> None: ...
+    def restore(self, state: State) -> None:
+        self._base, self._streams = state
 
     def close(self) -> None:
         """Ends the processes, and who waits for one."""

@@ -159,10 +159,18 @@ class OutgoingSegments:
             numbers, self.forgotten = self.forgotten, []
             return numbers
 
+    def nbytes(self) -> int:
+        """Those of all segments."""
+        with self._lock:
+            return sum(segment.message.nbytes for segment in self._used + self._free)
+
     def close(self) -> None:
-        """Lets go of all: what the receiver has mapped it keeps."""
+        """Lets go of all: what the receiver uses it keeps."""
         with self._lock:
             self._closed = True
+            self._reclaim()
+            for segment in self._free:
+                segment.memory.madvise(mmap.MADV_REMOVE)  # also where the receiver has mapped it
             for segment in self._used + self._free:
                 segment.close()
             self._used, self._free = [], []
@@ -199,6 +207,10 @@ class IncomingSegments:
 
         lent[number] = weakref.ref(data, give_back)
         return data
+
+    def nbytes(self) -> int:
+        """Those of all segments that are mapped."""
+        return sum(map(len, self._mapped.values()))
 
     def _map(self, segment: Segment) -> mmap.mmap:
         if len(self._mapped) >= MAX_SEGMENTS or not HEADER <= segment.nbytes <= self._limit:

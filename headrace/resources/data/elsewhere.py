@@ -20,7 +20,7 @@ from headrace.resources.data.function import Calling, CallingCursor, Map
 from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.stage import Cursor, OneInput, Run, Stage, State, at_element
 
-SECONDS: Final = 0.02  # that the calls of a group should take: a message costs a small part of that
+SECONDS: Final = 0.01  # that the calls of a group should take: a message costs a small part of that
 MOST: Final = 256  # elements of a group
 
 
@@ -29,11 +29,17 @@ class Elsewhere(Protocol):
 
     count: int
 
-    def check(self, stage: Calling) -> None:
-        """Refuses a stage whose function cannot be called there."""
+    def check(self, stage: Calling) -> float:
+        """Refuses a stage whose function cannot be called there; the seconds that the last call has taken, or 0."""
 
-    def call(self, stage: Calling, elements: Sequence[Element]) -> tuple[list[Outcome], float]:
-        """The results of the stage's function for some elements, and the seconds that it took."""
+    def stream(self) -> int:
+        """A number for the elements of one cursor; the same elements have the same one in each run."""
+
+    def call(self, stage: Calling, elements: Sequence[Element], place: tuple[int, int]) -> tuple[list[Outcome], float]:
+        """The results of the stage's function for some elements, and the seconds that one took.
+
+        ``place``: the stream of the elements, and where the first of them is in it.
+        """
 
 
 class Processes(OneInput):
@@ -69,11 +75,11 @@ class _GroupedCursor(CallingCursor):
     def __init__(self, elsewhere: Elsewhere, stage: Calling, run: Run) -> None:
         super().__init__(stage, run)
         self._elsewhere = elsewhere
-        elsewhere.check(stage)
+        self._size = _fitting(elsewhere.check(stage))  # of the next group
+        self._stream = elsewhere.stream()
         self._changed = threading.Condition()
         self._groups: deque[Call] = deque()
         self._results: deque[Outcome] = deque()
-        self._size = 1  # of the next group
         self._ended = False
         run.at_close(self, _GroupedCursor._wake)
 
@@ -123,20 +129,25 @@ class _GroupedCursor(CallingCursor):
         self.run.submit(self._groups[-1].run)
 
     def _computed(self, elements: list[Element], first: int) -> tuple[Outcome, ...]:
-        outcomes, seconds = self._elsewhere.call(self.stage, elements)
+        outcomes, seconds = self._elsewhere.call(self.stage, elements, (self._stream, first))
         for i, outcome in enumerate(outcomes):
             if isinstance(outcome.error, OpError):
                 outcome.error = at_element(outcome.error, first + i, self.stage)
-        fitting = int(SECONDS * len(elements) / max(seconds, 1e-6))
-        self._size = max(1, min(fitting, 2 * self._size, MOST))
+        self._size = max(self._size // 2, min(_fitting(seconds), 2 * self._size))
         return tuple(outcomes)
 
     def save(self) -> State:
         for group in self._groups:
             self._results.extend(group.result(self.run).get() or ())
         self._groups.clear()
-        return [self.input.save(), [self.index, self._ended, [outcome.save() for outcome in self._results]]]
+        results = [outcome.save() for outcome in self._results]
+        return [self.input.save(), [self.index, self._ended, self._stream, results]]
 
     def move(self, position: State) -> None:
-        self.index, self._ended, results = position
+        self.index, self._ended, self._stream, results = position
         self._results.extend(map(Outcome.restored, results))
+
+
+def _fitting(seconds: float) -> int:
+    """How many elements are a group, where one takes so long; 0: that is not known."""
+    return max(1, min(int(SECONDS / seconds), MOST)) if seconds else 1

@@ -114,6 +114,14 @@ def _resume(name: str, state: Any, data: bytes) -> None:
         raise InvalidArgumentError(None, None, f"the saved state of {name} does not fit this node: {error}") from None
 
 
+def reseed(generator: Any, seed: int) -> None:
+    """Lets a generator of torch's or numpy's begin anew."""
+    if isinstance(generator, torch.Generator):
+        generator.manual_seed(seed)
+    else:
+        generator.bit_generator.state = type(generator.bit_generator)(seed).state
+
+
 def _check_tag(tag: bytes, expected: bytes) -> None:
     if tag != expected:
         raise ValueError(

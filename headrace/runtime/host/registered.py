@@ -127,12 +127,13 @@ class RegisteredGraph:
                 self._handles.clear()
                 self._generation = self.resources.generation
             if not (node.op_def.traits.handle or "shared_name" in node.attrs):
-                return self._states.get_or_make(node.name, lambda: self._make_state(node, self._states.resume))
+                return self._states.get_or_make(node.name, lambda: self.make_state(node, self._states.resume))
             if node.name not in self._handles:
-                self._handles[node.name] = self._make_state(node)
+                self._handles[node.name] = self.make_state(node)
             return self._handles[node.name]
 
-    def _make_state(self, node: Node, resume: Callable[[str, Any], None] | None = None) -> Any:
+    def make_state(self, node: Node, resume: Callable[[str, Any], None] | None = None) -> Any:
+        """A new state of a node."""
         rule = node.op_def.state_fn
         if rule is None:
             raise TypeError(f"op {node.type} keeps state but has no state rule")

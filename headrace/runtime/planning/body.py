@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.passes import vectorise_rules as _rules  # noqa: F401 - it registers them
-from headrace.passes.step_graph import StepGraph
+from headrace.passes.step_graph import Node, StepGraph
 from headrace.passes.vectorise import Ragged, Rows, Vectorised, is_repeatable, vectorise
 from headrace.resources.data.rows import Columns, RowFunction
 
@@ -17,10 +17,11 @@ Call = Callable[..., tuple[Any, ...]]
 class BodyFunction:
     """Thread-safe.  Called with the values of an element and then what the body has captured."""
 
-    __slots__ = ("__weakref__", "_body", "_by_rows", "_call", "_lock", "_plan", "repeatable")
+    __slots__ = ("__weakref__", "_body", "_by_rows", "_call", "_lock", "_plan", "repeatable", "state")
 
-    def __init__(self, body: StepGraph, plan: Callable[[StepGraph], Call]) -> None:
-        self._body, self._plan = body, plan
+    def __init__(self, body: StepGraph, plan: Callable[[StepGraph], Call], state: Callable[[Node], Any]) -> None:
+        """``state``: of a node of the body."""
+        self._body, self._plan, self.state = body, plan, state
         self._call = plan(body)
         self._by_rows: dict[int, RowFunction | None] = {}
         self._lock = threading.Lock()

@@ -145,6 +145,67 @@ def test_an_iterator_that_begins_again_uses_the_same_processes():
     assert len(who) == 2
 
 
+# ---- random numbers
+
+
+def drawn(seed):
+    """Functions that draw in different ways."""
+
+    def window(x):
+        begin, size, _ = tf.image.sample_distorted_bounding_box([90, 90, 3], [[[0.0, 0.0, 1.0, 1.0]]], seed=seed)
+        return tf.concat([begin, size], 0)
+
+    return {
+        "numbers": lambda x: (x, tf.random_uniform([2], seed=seed), tf.random_normal([], seed=seed)),
+        "crop": lambda x: tf.random_crop(tf.range(x, x + 100), [3], seed=seed),
+        "numpy": window,
+        "conditional": lambda x: tf.cond(x > 1, lambda: tf.random_normal([], seed=seed), lambda: 0.0),
+        "loop": lambda x: tf.map_fn(lambda y: tf.random_uniform([], seed=seed), tf.range(3), dtype=tf.float32),
+    }
+
+
+def test_random_numbers_do_not_depend_on_the_number_of_processes():
+    for function in drawn(1).values():
+        one, two, three = (take(far(tf.data.Dataset.range(9).map(function), n)) for n in (1, 2, 3))
+        np.testing.assert_equal(two, one)
+        np.testing.assert_equal(three, one)
+        assert len({str(element) for element in one}) >= 7
+
+
+def test_a_graphs_seed_counts():
+    def numbers(seed):
+        tf.reset_default_graph()
+        tf.set_random_seed(seed)
+        return take(far(tf.data.Dataset.range(5).map(lambda x: tf.random_uniform([]))))
+
+    assert numbers(3) == numbers(3) != numbers(4)
+
+
+def test_epochs_and_inner_datasets_have_numbers_of_their_own():
+    numbers = tf.data.Dataset.range(4).map(lambda x: tf.random_uniform([], seed=1))
+    assert len(set(take(far(numbers.repeat(3))))) == 12
+    assert len(set(take(far(tf.data.Dataset.range(3).flat_map(lambda _: numbers))))) == 12
+
+
+@pytest.mark.parametrize("seed", [1, None])
+def test_an_iterator_that_begins_again_draws_the_same_with_a_seed(seed):
+    dataset = tf.data.Dataset.range(5).map(lambda x: tf.random_uniform([], seed=seed)).batch(5)
+    iterator = far(dataset).make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as sess:
+        epochs = []
+        for _ in range(2):
+            sess.run(iterator.initializer)
+            epochs.append(sess.run(element).tolist())
+    assert (epochs[0] == epochs[1]) == (seed is not None)
+
+
+@pytest.mark.parametrize("seed", [1, None])
+def test_a_position_has_the_place_in_the_random_numbers(seed):
+    dataset = tf.data.Dataset.range(5).map(lambda x: tf.random_uniform([], seed=seed)).repeat(2).batch(3).prefetch(1)
+    assert len(check_positions(far(dataset))) == 4
+
+
 # ---- what cannot be done
 
 
@@ -159,16 +220,12 @@ def table():
     return found.lookup
 
 
-def drawn():
-    return lambda x: tf.random_uniform([], seed=1)
+def learned():
+    return lambda x: tf.nn.uniform_candidate_sampler([[x]], 1, 1, True, 5)[0]
 
 
 def local():
     return called(lambda x: x)
-
-
-def nested():
-    return lambda x: tf.cond(x > 1, lambda: tf.random_normal([]), lambda: 0.0)
 
 
 @pytest.mark.parametrize(
@@ -176,9 +233,8 @@ def nested():
     [
         (variable, "uses a Variable, which is in this process"),
         (table, "it uses a .*Table, which is in this process"),
-        (drawn, "draws random numbers, and each process would draw its own"),
+        (learned, "keeps a Uniform, which is more than a generator of random numbers"),
         (local, "which another process cannot import"),
-        (nested, "draws random numbers"),
     ],
 )
 def test_what_cannot_be_done_is_said_when_the_iterator_begins(make, why):
@@ -224,6 +280,28 @@ def test_an_element_that_kills_processes_is_an_error(own):
         with pytest.raises(tf.errors.InternalError, match="ended with code -9, 2 times\n.*in element 2 of MapDataset"):
             sess.run(element)
         assert sess.run(element) == 3
+
+
+def test_what_a_process_that_died_would_have_drawn_is_drawn_again(own, tmp_path):
+    def with_number(name):
+        path = str(tmp_path / name)
+        dies = called(functions.dies_once, path)
+        return tf.data.Dataset.range(12).map(lambda x: (dies(x), tf.random_uniform([], seed=1)))
+
+    (tmp_path / "never").touch()
+    np.testing.assert_equal(take(far(with_number("once"))), take(far(with_number("never"))))
+    assert (tmp_path / "once").exists()
+
+
+def test_processes_that_ended_while_they_rested_are_not_used(own):
+    dataset = tf.data.Dataset.range(1).map(called(functions.squared))
+    assert take(far(dataset)) == [0]
+    gc.collect()
+    for process in processes.resting():
+        pid = os.pidfd_open(process._process.pid)
+        process.kill()
+        assert wait_for_end(pid)
+    assert take(far(dataset)) == [0]
 
 
 def test_a_closed_session_ends_what_is_under_way(own, tmp_path):

@@ -113,3 +113,14 @@ def test_depth_and_space_are_inverse(data_format):
     x = np.random.RandomState(0).randn(2, 4, 4, 4).astype(np.float32)
     deep = tf.space_to_depth(x, 2, data_format=data_format)
     np.testing.assert_array_equal(run(tf.depth_to_space(deep, 2, data_format=data_format)), x)
+
+
+def test_strings_are_scattered():
+    assert run(tf.scatter_nd([[1], [3], [1]], ["a", "b", "c"], [4])).tolist() == [b"", b"ac", b"", b"b"]
+    assert run(tf.scatter_nd([[1], [1]], [["a", "b"], ["c", "d"]], [2, 2])).tolist() == [[b"", b""], [b"ac", b"bd"]]
+    words = tf.constant([["x", "y"], ["z", "w"]])
+    changed = tf.tensor_scatter_update(words, [[1, 0], [0, 1], [1, 0]], ["q", "r", "s"])
+    assert [v.tolist() for v in run([changed, words])] == [[[b"x", b"r"], [b"s", b"w"]], [[b"x", b"y"], [b"z", b"w"]]]
+    for scattered in (tf.scatter_nd([[4]], ["a"], [4]), tf.tensor_scatter_update(["a"], [[4]], ["b"])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] = \[4\] does not index into shape"):
+            run(scattered)

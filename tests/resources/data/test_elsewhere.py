@@ -16,6 +16,8 @@ from headrace.resources.data.source import Range
 
 class There:
     count = 2
+    seconds = 0.0
+    streams = 0
 
     def __init__(self):
         self.sizes = []
@@ -23,13 +25,23 @@ class There:
     def check(self, stage):
         if stage.captured:
             raise InvalidArgumentError(None, None, "captured")
+        return self.seconds
 
-    def call(self, stage, group):
+    def stream(self):
+        self.streams += 1
+        return self.streams
+
+    def call(self, stage, group, place):
         self.sizes.append(len(group))
-        return [Outcome.of(stage.function, *element) for element in group], 1e-5 * len(group)
+        stream, first = place
+        more = (lambda i: ((stream, i),)) if stage.function is placed else lambda i: ()
+        return [Outcome.of(stage.function, *element, *more(i)) for i, element in enumerate(group, first)], 1e-5
 
     def save(self):
-        pass
+        return self.streams
+
+    def restore(self, state):
+        self.streams = state
 
 
 class Elsewhere(Processes):
@@ -43,6 +55,11 @@ class Elsewhere(Processes):
 
 def doubled(x):
     return (np.int64(2 * x),)
+
+
+def placed(x, place):
+    """Where the element is."""
+    return (np.array([x, *place]),)
 
 
 def fails(x):
@@ -72,6 +89,22 @@ def test_elements_and_positions(name):
     chain = CHAINS[name]
     assert elements(Elsewhere(chain(Range(range(20))))) == elements(chain(Range(range(20))))
     check_cuts(lambda: Elsewhere(chain(Range(range(20)))))
+
+
+def test_each_element_has_a_place():
+    def chain():
+        return Elsewhere(Repeat(Map(Take(Range(range(20)), 7), placed), 2))
+
+    places = [element[0] for element in elements(chain())]
+    assert places == [[i, epoch, i] for epoch in (1, 2) for i in range(7)]
+    check_cuts(chain)
+
+
+def test_a_function_that_is_known_begins_with_large_groups():
+    stage = Elsewhere(Map(Range(range(400)), doubled))
+    stage.there.seconds = 1e-4
+    elements(stage, 500)
+    assert stage.there.sizes[0] == 100
 
 
 def test_a_function_may_end_the_dataset():
