@@ -11,11 +11,16 @@ from headrace.core.source import at
 from headrace.graph import context
 from headrace.library import log
 from headrace.library.train.hook.checkpoint_saver import CheckpointSaverHook
+from headrace.library.train.saver.exact_state import PIECES
 from headrace.library.train.session.run_hook import checked_hooks
 from headrace.library.train.session.scaffold import Scaffold
 from headrace.library.train.session.session_creator import ChiefSessionCreator
 from headrace.library.train.session.termination import Terminated, TerminationWatch
-from headrace.library.train.session.wrapped_session import CoordinatedSessionCreator, RecoverableSession
+from headrace.library.train.session.wrapped_session import (
+    PREEMPTION_ERRORS,
+    CoordinatedSessionCreator,
+    RecoverableSession,
+)
 
 _CLEAN_ENDS = (OutOfRangeError, StopIteration)
 
@@ -165,6 +170,7 @@ class _MonitoredSession:
             if error_type is None:
                 for hook in self._hooks:
                     hook.end(self._coordinated_creator.tf_sess)
+                self._confirm_pieces()
         finally:
             try:
                 if self._sess is None:
@@ -178,6 +184,14 @@ class _MonitoredSession:
                 self._coordinated_creator.coord = None
                 if not self._graph_was_finalized and session is not None:
                     session.graph._unsafe_unfinalize()
+
+    def _confirm_pieces(self) -> None:
+        """All steps have ended well, so what they took was trained with."""
+        for pieces in self.graph.get_collection(PIECES) if self.graph is not None else ():
+            try:
+                pieces.confirm()
+            except PREEMPTION_ERRORS as error:
+                log.warning("What was taken last of some pieces comes again: %s", error)
 
 
 class MonitoredSession(_MonitoredSession):
