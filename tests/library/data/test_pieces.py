@@ -300,6 +300,34 @@ def test_chains_that_cannot_give_elements_exactly_once_are_refused(cluster):
         source.input_producer()
 
 
+def test_a_worker_that_leaves_repeats_nothing(cluster, tmp_path, caplog):
+    program = tmp_path / "worker.py"
+    program.write_text(f"""
+import sys
+import numpy as np
+import headrace as tf
+source = tf.data.pieces(np.array({RANGES.tolist()!r}), {cluster.target("ps", 0)!r}, "train", exactly_once=True)
+element = source.interleave(lambda r: tf.data.Dataset.range(r[0], r[1]), 2).make_one_shot_iterator().get_next()
+with tf.train.MonitoredSession() as sess:
+    while not sess.should_stop():
+        print(sess.run(element), flush=True)
+        sys.stdin.readline()
+""")
+    with subprocess.Popen(
+        [sys.executable, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as worker:
+        given = [int(worker.stdout.readline())]
+        for _ in range(8):
+            print(file=worker.stdin, flush=True)
+            given.append(int(worker.stdout.readline()))
+        worker.terminate()
+        worker.communicate("\n", timeout=60)
+    assert worker.returncode == 143
+    with tf.Session(cluster.target("worker", 0)) as sess:
+        assert sorted(given + drain(sess, shared(cluster, exactly_once=True))) == list(range(30))
+    assert not [record for record in caplog.records if "lost" in record.getMessage()]
+
+
 # ---- readers
 
 

@@ -31,7 +31,7 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     ``max_wait_secs`` for the chief.  ``restore``, Headrace's own, says what the chief restores after the loss of a parameter
     server: "missing" variables or "all"; by default all in a job with a `SyncReplicasOptimizer`, else the missing ones.
 
-    SIGTERM in the main thread of a session that saves: the step ends, the checkpoint is saved, the process exits with 143.
+    SIGTERM in the main thread: the step ends, a session that saves does so, the process exits with 143.
 
     >>> import tempfile
     >>> step = tf.train.get_or_create_global_step()
