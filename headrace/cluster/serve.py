@@ -14,7 +14,7 @@ READY: Final = "headrace: the server is ready"
 
 
 def main() -> None:
-    """Serves sessions, and goes on when they end.  Nothing is kept that a SIGTERM would lose."""
+    """Serves sessions, and goes on when they end, until SIGTERM."""
     config = os.environ.get("TF_CONFIG", "")
     if not config:
         sys.exit("headrace.cluster.serve: TF_CONFIG is not set; it has the cluster and the task as JSON")
@@ -22,7 +22,7 @@ def main() -> None:
     task = definition["task"]
     server = Server(ClusterSpec(definition["cluster"]), task["type"], task["index"])
     print(READY, flush=True)
-    server._worker.wait_for_sessions(None)  # ends with an error only
+    server._serve(None)  # ends with an error only
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import itertools
 import logging
 import math
 import os
+import time
 from typing import Any, Final
 
 from headrace.cluster.cluster_spec import ClusterSpec
@@ -24,9 +25,11 @@ from headrace.core.errors import (
     InvalidArgumentError,
     NotFoundError,
     OpError,
+    UnavailableError,
     UnknownError,
     with_user_line,
 )
+from headrace.core.leaving import Terminated, raising
 from headrace.core.server_def import ServerDef
 from headrace.core.source import at
 from headrace.runtime.host.worker import LocalWorker
@@ -34,6 +37,7 @@ from headrace.runtime.session.target import find, offer, withdraw
 
 LOCAL: Final = {"localhost": ["localhost:0"]}  # port 0: any that is free
 PROTOCOL: Final = "grpc"
+ANSWER_SECONDS: Final = 1.0  # for the answers of a server that leaves
 log = logging.getLogger("headrace.cluster")
 _free_ports = itertools.count(40000)
 
@@ -152,11 +156,34 @@ class Server:
     def join(self) -> None:
         """Waits for ever, as TensorFlow's: the process that calls it serves until it is ended.  Not if it is not started.
 
-        With HEADRACE_JOIN_SECONDS it returns when there was a session on this server and none has been open for so long.
+        SIGTERM in the main thread ends the steps of its sessions with UnavailableError, closes the server and exits with 143,
+        unless somebody else handles it.  With HEADRACE_JOIN_SECONDS it returns when there was a session on this server and none
+        has been open for so long.
         Raises if the server cannot answer any more.
         """
         if self._started:
-            self._worker.wait_for_sessions(_join_seconds())
+            self._serve(_join_seconds())
+
+    def _serve(self, seconds: float | None) -> None:
+        """Waits for sessions.  SIGTERM, if nobody else handles it, ends the server and the process."""
+        try:
+            with raising():
+                self._worker.wait_for_sessions(seconds)
+        except Terminated:
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        """Ends the steps of all sessions with an error that says why, then the server."""
+        sessions = self._worker.sessions()
+        log.warning("SIGTERM: %s leaves, with %d sessions open", self._worker.task, len(sessions))
+        error = UnavailableError(None, None, f"{self._worker.task} is leaving: its process has received SIGTERM")
+        for session in sessions:
+            session.steps.lose(error)
+        end = time.monotonic() + ANSWER_SECONDS
+        while any(session.steps.status() for session in sessions) and time.monotonic() < end:
+            time.sleep(0.01)
+        self._stop()
 
     def _withdraw(self) -> None:
         for target in self._targets:

@@ -12,6 +12,7 @@ from headrace.library.data.iterator import make_one_shot_iterator as make_one_sh
 from headrace.library.data.iterator import report as report
 from headrace.library.data.options import Options as Options
 from headrace.library.data.pieces import Pieces as Pieces
+from headrace.library.data.pieces import piece_ranges as piece_ranges
 from headrace.library.data.pieces import pieces as pieces
 from headrace.library.data.readers import FixedLengthRecordDataset as FixedLengthRecordDataset
 from headrace.library.data.readers import TextLineDataset as TextLineDataset

@@ -163,9 +163,10 @@ SETTERS = re.compile(
 )
 
 
-# These set handlers of signals: while a session saves, and give it back (docs/training_loops.md); against the one that Ray sets;
-# and in processes that are Headrace's own, the launcher and the keeper of a task's program.
-WITH_SIGNALS = ("termination.py", "engine.py", "keeper.py", "launch.py")
+# These set handlers of signals: while a monitored session is open or a server waits for sessions, and give it back
+# (docs/training_loops.md); against the one that Ray sets; and in processes that are Headrace's own, the launcher and the keeper
+# of a task's program.
+WITH_SIGNALS = ("termination.py", "leaving.py", "engine.py", "keeper.py", "launch.py")
 
 
 def test_no_other_file_sets_any() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from headrace.core.leaving import STATUS
+
 EARLY_SECONDS: Final = 10.0  # a program that gives up this soon after its first start does not work
 FIRST_PAUSE: Final = 1.0  # seconds until a task is started again; twice as long each time
 
@@ -27,7 +29,8 @@ class Restarts:
             return float("inf"), "its address is gone with it, so the job ends"
         if not self.most:
             return float("inf"), "the job ends"
-        if not self.again and ended is not None and ended > 0 and now - self.began < EARLY_SECONDS:
+        gave_up = ended is not None and ended > 0 and ended != STATUS  # which is the end by SIGTERM, as -15 is
+        if not self.again and gave_up and now - self.began < EARLY_SECONDS:
             return float("inf"), f"that was within {EARLY_SECONDS:g} s of its first start, so the job ends"
         recent = [moment for moment in self.again if now - moment < self.window]
         if len(recent) >= self.most:

@@ -51,6 +51,7 @@ class Dataset:
         self._variant_tensor = variant
         self._given_options = Options()
         self._device = ""  # where its elements are; "": on the host
+        self._last = ""  # why nothing may be made of it
         for one in inputs:
             self._given_options = self._given_options.merge(one.options())
             self._device = self._device or one._device
@@ -405,6 +406,9 @@ def made(op_type: str, spec: Any, inputs: Any, *arguments: Any, types: bool = Tr
             f"copy_to_device and prefetch_to_device must be the last transformation: only prefetch may follow them, got "
             f"{op_type} {at()}"
         )
+    for one in inputs:
+        if one._last:
+            raise ValueError(f"{op_type} cannot follow: {one._last} {at()}")
     with on_device(device):
         return _Made(getattr(raw_ops, op_type)(*arguments, output_shapes=flat_shapes(spec), **attrs), spec, inputs)
 

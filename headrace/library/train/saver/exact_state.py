@@ -26,7 +26,11 @@ _READERS = (
 ITERATORS = ("IteratorV2", "OneShotIterator")
 
 
-class _StateSaveable(SaveableObject):
+PIECES = ("pieces",)
+"""The collection of the `tf.data.pieces` that a graph takes from.  It is in no meta graph: its name is no text."""
+
+
+class StateSaveable(SaveableObject):
     """State that one op gives as tensors and another one takes over."""
 
     restored_first = True
@@ -42,13 +46,15 @@ class _StateSaveable(SaveableObject):
         return self._take_over(*restored_tensors)
 
 
-def exact_state(queues: Any = False, readers: Any = False, iterators: Any = False) -> list[SaveableObject]:
+def exact_state(
+    queues: Any = False, readers: Any = False, iterators: Any = False, pieces: Any = False
+) -> list[SaveableObject]:
     """What a saver needs besides variables, so that a job goes on after a restore as if it had never stopped.
 
     Always the states of random ops: generators, and what samplers have learned.  With ``queues``, a list of queues or True for
     all of the graph, also what they hold and where a shuffling queue is in its random order; with ``readers`` likewise in
-    which file each reader is, and how far, and with ``iterators`` the whole position of iterators of datasets.  Add the
-    result to the variables of a saver:
+    which file each reader is, and how far, with ``iterators`` the whole position of iterators of datasets, and with ``pieces``
+    which of some `tf.data.pieces` are done.  Add the result to the variables of a saver:
 
     >>> v = tf.Variable(0.0, name='v')
     >>> saver = tf.train.Saver(tf.global_variables() + tf.train.exact_state())
@@ -65,19 +71,21 @@ def exact_state(queues: Any = False, readers: Any = False, iterators: Any = Fals
             iterator_state(handle, f"{PREFIX}/iterator/{handle.op.name}")
             for handle in _handles("iterators", iterators, ITERATORS, _iterator_handle)
         ]
-    return saveables
+    if pieces is True:
+        pieces = context.get_default_graph().get_collection(PIECES)
+    return [*saveables, *(one.saveable() for one in pieces or ())]
 
 
 def _node_states() -> SaveableObject:
     tensors = raw_ops._NodeStates(name="nodes")
-    return _StateSaveable(f"{PREFIX}/nodes", tensors, ("names", "states"), raw_ops._RestoreNodeStates)
+    return StateSaveable(f"{PREFIX}/nodes", tensors, ("names", "states"), raw_ops._RestoreNodeStates)
 
 
 def _queue_state(handle: Tensor) -> SaveableObject:
     with context.get_default_graph().colocate_with(handle.op):
         tensors = raw_ops._QueueState(handle, name="queue")
     name = f"{PREFIX}/queue/{handle.op.name}"
-    return _StateSaveable(
+    return StateSaveable(
         name, tensors, ("elements", "position"), lambda *parts: raw_ops._RestoreQueueState(handle, *parts)
     )
 
@@ -86,14 +94,14 @@ def _reader_state(handle: Tensor) -> SaveableObject:
     with context.get_default_graph().colocate_with(handle.op):
         tensors = raw_ops._ReaderPosition(handle, name="reader")
     name = f"{PREFIX}/reader/{handle.op.name}"
-    return _StateSaveable(name, tensors, ("unit", "counts"), lambda *parts: raw_ops._MoveReader(handle, *parts))
+    return StateSaveable(name, tensors, ("unit", "counts"), lambda *parts: raw_ops._MoveReader(handle, *parts))
 
 
 def iterator_state(handle: Tensor, name: str) -> SaveableObject:
     """The position of an iterator, under a name in the checkpoint."""
     with context.get_default_graph().colocate_with(handle.op):
         position = raw_ops._IteratorState(handle, name="iterator")
-    return _StateSaveable(name, [position], ("position",), lambda part: raw_ops._RestoreIteratorState(handle, part))
+    return StateSaveable(name, [position], ("position",), lambda part: raw_ops._RestoreIteratorState(handle, part))
 
 
 def _handles(

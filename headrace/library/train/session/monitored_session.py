@@ -6,17 +6,23 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from headrace.core.errors import OutOfRangeError
+from headrace.core.errors import CancelledError, OutOfRangeError
+from headrace.core.leaving import Terminated
 from headrace.core.source import at
 from headrace.graph import context
 from headrace.library import log
 from headrace.library.train.hook.checkpoint_saver import CheckpointSaverHook
 from headrace.library.train.session.chief_hook import ChiefHook
+from headrace.library.train.saver.exact_state import PIECES
 from headrace.library.train.session.run_hook import checked_hooks
 from headrace.library.train.session.scaffold import Scaffold
 from headrace.library.train.session.session_creator import ChiefSessionCreator
-from headrace.library.train.session.termination import Terminated, TerminationWatch
-from headrace.library.train.session.wrapped_session import CoordinatedSessionCreator, RecoverableSession
+from headrace.library.train.session.termination import Doing, TerminationWatch, doing
+from headrace.library.train.session.wrapped_session import (
+    PREEMPTION_ERRORS,
+    CoordinatedSessionCreator,
+    RecoverableSession,
+)
 
 _CLEAN_ENDS = (OutOfRangeError, StopIteration)
 
@@ -64,7 +70,7 @@ class _MonitoredSession:
         self._coordinated_creator = CoordinatedSessionCreator(
             session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs
         )
-        self._watch = TerminationWatch(any(map(_saves, self._hooks)))
+        self._watch = TerminationWatch(self._tf_sess)
         try:
             self._sess: Any = (
                 RecoverableSession(self._coordinated_creator)
@@ -86,13 +92,9 @@ class _MonitoredSession:
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """``Session.run`` with the hooks around it.
 
-        After SIGTERM it ends the session, which saves, and raises SystemExit(143).
+        After SIGTERM it ends the session, which saves if it has a hook that does, and raises SystemExit(143).
         """
-        self._check_open()
-        self._end_if_terminated()
-        value = self._sess.run(fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata)
-        self._end_if_terminated()
-        return value
+        return self._step(lambda sess: sess.run(fetches, feed_dict, options, run_metadata))
 
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
         """Calls ``step_fn(step_context)``, which may run several steps; `StepContext` has the session with and without hooks.
@@ -106,9 +108,25 @@ class _MonitoredSession:
         2
         """
         _check_step_fn(step_fn)
+        return self._step(lambda sess: sess.run_step_fn(step_fn, self._coordinated_creator.tf_sess, StepContext))
+
+    def _step(self, call: Callable[[Any], Any]) -> Any:
         self._check_open()
         self._end_if_terminated()
-        value = self._sess.run_step_fn(step_fn, self._coordinated_creator.tf_sess, StepContext)
+        try:
+            with doing(Doing.STEP):
+                value = call(self._sess)
+        except Terminated:  # of a session within the step, or one that should have been made in place of this
+            self._close(Terminated if getattr(self._sess, "_sess", self) is None else None)
+            raise
+        except CancelledError as error:
+            if not self._watch.gave_up:
+                raise
+            try:
+                self._close(CancelledError)  # nothing is saved: the step may be half way
+            except Exception as other:
+                log.warning("Ignored while the process leaves: %s", other)
+            raise Terminated from error
         self._end_if_terminated()
         return value
 
@@ -148,7 +166,8 @@ class _MonitoredSession:
 
     def _end_if_terminated(self) -> None:
         if self._watch.should_exit:
-            log.warning("SIGTERM: the session ends and the checkpoint is saved.")
+            saves = any(map(_saves, self._hooks))
+            log.warning("SIGTERM: the session ends%s.", " and the checkpoint is saved" if saves else "")
             self._close()
 
     def _close(self, error_type: type[BaseException] | None = None) -> None:
@@ -164,13 +183,16 @@ class _MonitoredSession:
     def _close_session(self, error_type: type[BaseException] | None) -> None:
         try:
             if error_type is None:
-                for hook in self._hooks:
-                    hook.end(self._coordinated_creator.tf_sess)
+                with doing(Doing.HOOKS):
+                    for hook in self._hooks:
+                        hook.end(self._coordinated_creator.tf_sess)
+                    self._confirm_pieces()
         finally:
             try:
                 if self._sess is None:
                     raise RuntimeError(f"Session is already closed. {at()}")
-                self._sess.close()
+                with doing(Doing.CLOSING):
+                    self._sess.close()
             finally:
                 self._closed = True
                 session = self._coordinated_creator.tf_sess
@@ -179,6 +201,14 @@ class _MonitoredSession:
                 self._coordinated_creator.coord = None
                 if not self._graph_was_finalized and session is not None:
                     session.graph._unsafe_unfinalize()
+
+    def _confirm_pieces(self) -> None:
+        """All steps have ended well, so what they took was trained with."""
+        for pieces in self.graph.get_collection(PIECES) if self.graph is not None else ():
+            try:
+                pieces.confirm()
+            except PREEMPTION_ERRORS as error:
+                log.warning("What was taken last of some pieces comes again: %s", error)
 
 
 class MonitoredSession(_MonitoredSession):

@@ -42,7 +42,7 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     ``checkpoint_dir`` was given is the chief: it saves, and restores what is missing.  A chief that starts while another process
     is the chief joins as a worker and restores nothing.
 
-    SIGTERM in the main thread of a session that saves: the step ends, the checkpoint is saved, the process exits with 143.
+    SIGTERM in the main thread: the step ends, a session that saves does so, the process exits with 143.
 
     >>> import tempfile
     >>> step = tf.train.get_or_create_global_step()

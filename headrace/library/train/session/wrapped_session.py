@@ -18,6 +18,7 @@ from headrace.library import log
 from headrace.library.train.coordinator import Coordinator
 from headrace.library.train.queue_runner import start_queue_runners
 from headrace.library.train.session.run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
+from headrace.library.train.session.termination import Doing, doing
 
 PREEMPTION_ERRORS = (AbortedError, UnavailableError)
 """Errors that say a task was lost: a new session can go on from the last checkpoint."""
@@ -153,6 +154,7 @@ class CoordinatedSessionCreator:
         self.coord: Coordinator | None = None
         self.tf_sess: Any = None
 
+    @doing(Doing.MAKING)
     def create_session(self) -> CoordinatedSession:
         self.tf_sess = self._creator.create_session()
         self.coord = Coordinator(clean_stop_exception_types=[])  # the caller of run is told of the end of the input

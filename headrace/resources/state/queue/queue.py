@@ -29,6 +29,7 @@ class Queue(Driver):
         super().__init__(QueueMachine(store, capacity, f"{class_name} '{name}'"), made_at)
         self.class_name, self.name, self.capacity = class_name, name, capacity
         self.dtypes, self.shapes = tuple(dtypes), tuple(shapes)
+        self._units: list[bytes] | None = None  # that readers have finished; None until somebody asks
 
     def enqueue(self, element: Element, done: Done) -> Wait | None:
         with self._lock:
@@ -56,6 +57,18 @@ class Queue(Driver):
     def dequeue_up_to(self, n: int, done: Done) -> Wait | None:
         """Takes `n` elements, or what is left of a closed queue."""
         return self._begin(self._machine.take, Take(n, done, up_to=True))
+
+    def finish_unit(self, unit: bytes) -> None:
+        """A reader has read to its end what it got from here."""
+        with self._lock:
+            if self._units is not None:
+                self._units.append(unit)
+
+    def finished_units(self) -> list[bytes]:
+        """What readers have finished since this was asked last; nothing the first time."""
+        with self._lock:
+            units, self._units = self._units or [], []
+        return units
 
     def close(self, cancel_pending: bool, done: Done) -> Wait | None:
         """Refuses later enqueues; with `cancel_pending` also those that wait, else it waits for them."""

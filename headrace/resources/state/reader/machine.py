@@ -44,6 +44,10 @@ class ReaderMachine:
         self._open_unit = open_unit
         self._single = single
         self._unit = b""
+        self._source: Any = None  # what gave the open unit
+        self.finished: list[
+            tuple[Any, bytes]
+        ] = []  # sources and units that are read to the end, for the driver to tell
         self._records: Records | None = None  # of the open unit
         self._read_of_unit = 0
 
@@ -55,11 +59,12 @@ class ReaderMachine:
 
     def answer(self, unit: bytes | None, error: BaseException | None) -> Ended:
         """Gives the read that asks a work unit, or an error if there is none."""
-        self.asking = None
+        asked, self.asking = self.asking, None
         ended: Ended = []
         if error is None:
             try:
                 self._start(unit)  # type: ignore[arg-type]
+                self._source = None if asked is None else asked.source
             except Exception as e:
                 error = e
         if error is not None:
@@ -120,6 +125,9 @@ class ReaderMachine:
     def _finish(self) -> None:
         self.close()
         self.units_finished = self.units_started
+        if self._source is not None:
+            self.finished.append((self._source, self._unit))
+            self._source = None
 
     def close(self) -> None:
         """Closes the open unit, if there is one."""
@@ -132,7 +140,7 @@ class ReaderMachine:
     def reset(self) -> None:
         """Forgets the open unit and all counts.  Reads in line stay there."""
         self.close()
-        self._unit = b""
+        self._unit, self._source = b"", None
         self.records_produced = self.units_finished = self.units_started = 0
 
     def serialized(self) -> bytes:

@@ -52,9 +52,12 @@ class Reader:
         while True:
             with self._lock:
                 ended = event()
+                finished, self._machine.finished = self._machine.finished, []
                 read = self._machine.asking
                 request = _Request(read) if read is not None and self._request is None else None
                 self._request = request or self._request
+            for source, unit in finished:
+                source.finish_unit(unit)
             finish(ended)
             if request is None or not self._ask(request):
                 return

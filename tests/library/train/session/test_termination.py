@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,14 +29,15 @@ SETUP = """
 """
 
 
-def run(tmp_path: Path, program: str, status: int) -> list[str]:
-    """Runs the program; returns the lines that it printed."""
+def run(tmp_path: Path, program: str, status: int, said: str = "", seconds: str = "") -> list[str]:
+    """Runs the program; returns the lines that it printed.  ``said``: a pattern that its log matches."""
     text = textwrap.dedent(SETUP) + textwrap.dedent(program)
     process = subprocess.run(
         [sys.executable, "-c", text, str(tmp_path)], capture_output=True, text=True, timeout=60,
-        env={**os.environ, "HEADRACE_COMPILE": "off"}, check=False,
+        env={**os.environ, "HEADRACE_COMPILE": "off", "HEADRACE_LEAVE_SECONDS": seconds}, check=False,
     )  # fmt: skip
     assert process.returncode == status, process.stderr
+    assert re.search(said, process.stderr), process.stderr
     return process.stdout.split("\n")[:-1]
 
 
@@ -151,13 +153,102 @@ def test_a_second_signal_ends_the_process_where_it_is(tmp_path: Path) -> None:
     assert saved_step(tmp_path) == 0
 
 
-def test_a_session_that_saves_nothing_leaves_the_signal_alone(tmp_path: Path) -> None:
+def test_a_session_that_saves_nothing_ends_its_step_and_closes(tmp_path: Path) -> None:
     program = """
-        with tf.train.MonitoredTrainingSession() as sess:
-            print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, flush=True)
+        def interrupt(number):
             terminate()
+            return number
+
+        class End(tf.train.SessionRunHook):
+            def end(self, session):
+                print("hooks end", session._closed)
+
+        number = tf.py_func(interrupt, [train], tf.int64)
+        try:
+            with tf.train.MonitoredSession(hooks=[End()]) as sess:
+                below = sess._tf_sess()
+                sess.run(number)
+        finally:
+            print("closed", below._closed)
     """
-    assert run(tmp_path, program, -signal.SIGTERM) == ["True"]
+    assert run(tmp_path, program, 143, "SIGTERM: the session ends.") == ["hooks end False", "closed True"]
+
+
+def test_a_step_that_does_not_end_in_time_is_cancelled(tmp_path: Path) -> None:
+    """It waits for an element that nobody adds; what it waits for is said, and nothing is saved."""
+    program = """
+        queue = tf.FIFOQueue(1, tf.int32, name="tasks")
+        with tf.control_dependencies([tf.py_func(terminate, [], [])]):
+            number = queue.dequeue()
+        try:
+            with tf.train.MonitoredTrainingSession(checkpoint_dir=folder) as sess:
+                below = sess._tf_sess()
+                sess.run(train)
+                sess.run(number)
+        finally:
+            print("closed", below._closed)
+    """
+    said = "SIGTERM: the step has not ended in 0.2 s, and is cancelled:(.|\n)* waits: FIFOQueue 'tasks' has 0 of 1 elements"
+    assert run(tmp_path, program, 143, said, "0.2") == ["closed True"]
+    assert saved_step(tmp_path) == 0
+
+
+def test_a_hook_that_does_not_come_back_is_left(tmp_path: Path) -> None:
+    program = """
+        import threading
+        import headrace.library.train.session.termination as termination
+
+        termination.LAST_SECONDS = 0.2
+
+        class Never(tf.train.SessionRunHook):
+            def after_run(self, run_context, run_values):
+                terminate()
+                threading.Event().wait()
+
+        with tf.train.MonitoredSession(hooks=[Never()]) as sess:
+            sess.run(train)
+    """
+    said = r"SIGTERM: the step does not end; the process exits without it. It is at\n.*threading.py:"
+    assert run(tmp_path, program, 143, said, "0.2") == []
+
+
+def test_a_program_between_two_steps_ends_where_it_is(tmp_path: Path) -> None:
+    program = """
+        import threading
+
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=folder) as sess:
+            sess.run(train)
+            terminate()
+            threading.Event().wait()
+    """
+    said = "SIGTERM: the program has not come to its next step in 0.2 s, and ends where it is."
+    assert run(tmp_path, program, 143, said, "0.2") == []
+    assert saved_step(tmp_path) == 1
+
+
+def test_a_session_that_waits_for_its_chief_leaves_immediately(tmp_path: Path) -> None:
+    program = """
+        def missing():
+            terminate()
+            return [b"weights"]
+
+        ready = tf.py_func(missing, [], tf.string)
+        creator = tf.train.WorkerSessionCreator(tf.train.Scaffold(ready_for_local_init_op=ready))
+        try:
+            tf.train.MonitoredSession(creator)
+        finally:
+            print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
+    """
+    assert run(tmp_path, program, 143) == ["True"]
+
+
+def test_a_wrong_time_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting in ("soon", "-1", "inf"):
+        monkeypatch.setenv("HEADRACE_LEAVE_SECONDS", setting)
+        with pytest.raises(
+            ValueError, match=f"HEADRACE_LEAVE_SECONDS must be a number of seconds, 0 or more, got '{setting}'"
+        ):
+            tf.train.MonitoredSession()
 
 
 def test_a_handler_of_the_program_stays(tmp_path: Path) -> None:
