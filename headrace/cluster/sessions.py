@@ -6,8 +6,10 @@ name is refused, its beginning too.  `Sessions.fence` returns when none of its s
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 from headrace.cluster.admission import SESSIONS
@@ -26,34 +28,37 @@ class Standing:
     def __init__(self, client: Introduction | None) -> None:
         self.client = client
         self.over = ""  # why
-        self._steps = 0
-        self._changed = threading.Condition()
+        self._numbers = itertools.count()
+        self._steps: set[int] = set()
+        self._idle = threading.Condition()
 
     def begin(self, done: Done) -> Done:
         """A step begins; returns what it calls at its end.  AbortedError if the session is over."""
-        with self._changed:
-            if self.over:
-                raise errors.AbortedError(None, None, f"the session is over: {self.over}")
-            self._steps += 1
+        number = next(self._numbers)
+        self._steps.add(number)
+        if self.over:  # looked at after adding: `wait` looks for steps after the session is over
+            self._leave(number)
+            raise errors.AbortedError(None, None, f"the session is over: {self.over}")
+        return partial(self._end, number, done)
 
-        def end(results: Any, error: BaseException | None) -> None:
-            with self._changed:
-                self._steps -= 1
-                if not self._steps:
-                    self._changed.notify_all()
-            done(results, error)
+    def _end(self, number: int, done: Done, results: Any, error: BaseException | None) -> None:
+        self._leave(number)
+        done(results, error)
 
-        return end
+    def _leave(self, number: int) -> None:
+        self._steps.discard(number)
+        if self.over:
+            with self._idle:
+                self._idle.notify_all()
 
     def end(self, why: str) -> None:
         """No step begins any more."""
-        with self._changed:
-            self.over = self.over or why
+        self.over = self.over or why
 
     def wait(self) -> None:
-        """Waits until no step is under way."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._steps)
+        """Waits until no step is under way, of a session that is over."""
+        with self._idle:
+            self._idle.wait_for(lambda: not self._steps)
 
 
 class RemoteSession:
