@@ -154,6 +154,8 @@ class Strangers:
             wire.Grant(number, number),
             wire.Forget([number]),
             wire.Goodbye(),
+            wire.Question(number),
+            wire.Here(number),
         )
         head = bytearray(wire.encode_head(draw.choice(heads)))
         if draw.random() < 0.5:

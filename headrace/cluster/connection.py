@@ -15,6 +15,7 @@ import torch
 from headrace.cluster.health import Health, Told
 from headrace.cluster.limits import limits
 from headrace.cluster.op_agreement import check_version
+from headrace.cluster.opened import Opened, introduction_of_process
 from headrace.cluster.remote import RemoteRuns
 from headrace.cluster.request import (
     MOMENT,
@@ -47,6 +48,7 @@ _clients: dict[
     str | None, Transport
 ] = {}  # this process's, for sessions on servers of others, by key; None: its own key
 _keys: dict[str, str] = {}  # of clusters that this process has started, by the addresses of their tasks
+_opened: Final = Opened()
 _lock = threading.Lock()
 
 
@@ -92,7 +94,7 @@ class ClusterConnection:
     ) -> None:  # fmt: skip
         """``first``: the task whose devices are preferred.  ``own``: the task that is this process; None if none is.
 
-        ``introduction``: what that says of itself.
+        ``introduction``: what that says of itself.  None: this process is a client that is no task.
         """
         self._endpoint = endpoint
         self._session = secrets.token_hex(8)
@@ -100,7 +102,8 @@ class ClusterConnection:
         self._own = own
         self._peers: dict[str, Peer] = {}
         self._runs: dict[str, RemoteRuns] = {}
-        self._introduction = introduction
+        self._over: dict[str, list[str]] = {}  # sessions of which tasks that were asked to begin this one were told
+        self._introduction = introduction or introduction_of_process()
         self._health = Health(endpoint, Ping, self.lose)
         self._losers: list[Told] = []
         self._closed = False
@@ -139,8 +142,13 @@ class ClusterConnection:
             peer, greeting = self._peers[task], asked.answers[task]
             check_version(task, peer.address, greeting.headrace)
             self._health.heard(task, greeting.incarnation, peer)
-            begun.ask(task, peer, Open(self._session, to_plain(config), self._addresses, self._own), seconds=left)
+            over = self._over[task] = _opened.over(peer.address)
+            _opened.add(peer.address, self._session, peer)
+            request = Open(self._session, to_plain(config), self._addresses, self._own, over)
+            begun.ask(task, peer, request, seconds=left)
         begun.wait("still waiting for the answer to 'open' from")
+        for task in begun.answers:
+            _opened.forget(self._peers[task].address, self._over[task])
         for error in begun.failed.values():
             raise error
         tasks = []
@@ -173,14 +181,17 @@ class ClusterConnection:
             return
         self._closed = True
         self._health.close()
-        goodbyes = []
+        goodbyes = {}
         for task, peer in self._peers.items():
             if peer.lost is None:
-                goodbyes.append(Asked())
-                goodbyes[-1].ask(task, peer, Close(self._session), seconds=GOODBYE)
-        for goodbye in goodbyes:
+                goodbyes[task] = Asked()
+                goodbyes[task].ask(task, peer, Close(self._session), seconds=GOODBYE)
+        for task, goodbye in goodbyes.items():
             goodbye.wait("still waiting for the end of the session on")
+            if task in goodbye.answers:
+                _opened.forget(self._peers[task].address, [self._session])
         for peer in self._peers.values():
+            _opened.give_up(peer.address, self._session)
             peer.close()
 
 

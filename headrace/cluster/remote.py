@@ -102,10 +102,10 @@ class RemoteRuns:
             return
         if delayed:
             self.let_go(step)
-        send(self._peer, self._task, step, key, values)
+        send(self._peer, self._task, self._session, step, key, values)
 
     def give(self, step: int, key: str, value: Any) -> None:
-        send(self._peer, self._task, step, key, to_host([value]))
+        send(self._peer, self._task, self._session, step, key, to_host([value]))
 
     def take(self, step: int, keys: Sequence[str], done: Done) -> None:
         call(self._peer, Take(self._session, step, list(keys)), [], partial(self._answered, done, {}))

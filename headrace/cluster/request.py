@@ -43,7 +43,7 @@ class Request(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Introduction(msgspec.Struct):
-    """What a task says of itself when it connects to another."""
+    """What a process says of itself when it connects to a task.  ``task``: the one that it is; empty if it is none."""
 
     task: str
     incarnation: int
@@ -90,12 +90,16 @@ class Status(Request):
 
 
 class Open(Request):
-    """Begins a session.  ``cluster``: the tasks it knows; ``task``: the one it belongs to, if any."""
+    """Begins a session.  ``cluster``: the tasks it knows; ``task``: the one it belongs to, if any.
+
+    ``over``: sessions of the same process that are over, though the task may not have heard of it.
+    """
 
     session: str
     config: dict[str, Any]
     cluster: dict[str, str]
     task: str | None = None
+    over: list[str] = []
 
 
 class Handle(Answer):
@@ -182,6 +186,7 @@ class Send(Request):
     one_way = quick = True
     step: int
     key: str
+    session: str = ""
 
 
 class Close(Request):
@@ -242,11 +247,11 @@ def call(peer: Peer, request: Request, tensors: Tensors, done: Answered, seconds
     peer.call(request.method, request, tensors, answered, seconds)
 
 
-def send(peer: Peer, task: str, step: int, key: str, values: Tensors) -> None:
-    """Sends values of a step to a task; raises if that is lost."""
+def send(peer: Peer, task: str, session: str, step: int, key: str, values: Tensors) -> None:
+    """Sends values of a session's step to a task; raises if that is lost."""
     if peer.lost is not None:
         raise lost_receiver(task, peer.lost)
-    peer.push(Send.method, Send(step, key), values, order=f"{step}/{key}")
+    peer.push(Send.method, Send(step, key, session), values, order=f"{step}/{key}")
 
 
 def lost_receiver(task: str, error: OpError) -> OpError:

@@ -9,15 +9,15 @@ import logging
 import secrets
 import threading
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-from headrace.cluster.admission import SESSIONS, Admission
+from headrace.cluster.admission import Admission
 from headrace.cluster.health import Health
+from headrace.cluster.leases import Leases, followed
 from headrace.cluster.limits import lost_seconds
 from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.request import (
@@ -46,9 +46,9 @@ from headrace.cluster.request import (
     send,
 )
 from headrace.cluster.session_config import from_plain
+from headrace.cluster.sessions import RemoteSession, Sessions
 from headrace.cluster.status import process_status, transport_status, worker_status
 from headrace.cluster.transport.interface import CLOSED, Fail, Peer, Reply, Transport
-from headrace.cluster.transport.keys import is_loopback, split_address
 from headrace.core import errors
 from headrace.core.errors import OpError
 from headrace.passes.portable import Portable
@@ -62,32 +62,6 @@ from headrace.runtime.session.partition_worker import Send as SendValues
 
 log = logging.getLogger("headrace.cluster")
 
-REPLACED: Final = 1024
-
-
-@dataclass(slots=True)
-class RemoteSession:
-    """A session of another process on this task."""
-
-    peer: str
-    graph: RegisteredGraph
-    partitions: PartitionWorker
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A task that has connected to this one: its process, where it says it is, and its connection."""
-
-    incarnation: int
-    address: str
-    peer: str
-
-    @property
-    def can_be_dialed(self) -> bool:
-        """Whether its address means the same here as there."""
-        host = split_address(self.address)[0]
-        return host not in ("*", "0.0.0.0", "::") and not is_loopback(host)
-
 
 @dataclass(slots=True)
 class TaskService:
@@ -100,16 +74,16 @@ class TaskService:
     begun_at: float = field(default_factory=monotonic)
     version: list[str] = field(default_factory=own_version)
     admission: Admission = field(default_factory=Admission)
-    _sessions: dict[str, RemoteSession] = field(default_factory=dict)
+    leases: Leases = field(default_factory=Leases)
+    _sessions: Sessions = field(init=False)
     _peers: dict[str, Peer] = field(default_factory=dict)  # by address: tasks that partitions of this one send to
     _health: Health | None = None  # of these
     _senders: dict[str, str] = field(default_factory=dict)  # the connection by which each of the others sends
-    _known: dict[str, Known] = field(default_factory=dict)  # by task: who it was the last time that it came
-    _replaced: deque[int] = field(
-        default_factory=lambda: deque(maxlen=REPLACED)
-    )  # incarnations that another has followed
     connections: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)  # of the sessions of this process
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._sessions = Sessions(self.worker.task)
 
     # ---- the handler
 
@@ -154,30 +128,31 @@ class TaskService:
         message.answer(Report(self.incarnation, {
             "task": self.worker.task, "address": self.addresses.get(self.worker.task, ""),
             **process_status(self.begun_at), **worker_status(self.worker),
+            "leases": self.leases.status(lambda peer: len(self._sessions.of_peer(peer))),
             **transport_status(self.endpoint, self.addresses, message.peer, refused),
         }))  # fmt: skip
 
     def open(self, request: Open, message: Message) -> None:
-        """Begins a session; its name is the client's choice."""
-        name = request.session
+        """Begins a session, after the end of those that its client has given up: nothing of them comes later."""
+        name, client = request.session, self.leases.client(message.peer)
+        self._sessions.fence(request.over, "its client has given it up")
+        self._sessions.fence(self._sessions.before(client), "its client was started again")
         config = from_plain(request.config, self.worker.config)
         timeout = config.operation_timeout_in_ms / 1000
         graph = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         addresses = {**request.cluster, **self.addresses}  # the client may know workers that came later
-        send_to = partial(self._send_to, addresses, request.task, message.peer)
-        session = RemoteSession(message.peer, graph, PartitionWorker(Planner(graph, config), send_to))
-        with self._lock:
-            problem = self._session_problem(name)
-            if problem is None:
-                self._sessions[name] = session
-        if problem is not None:
+        send_to = partial(self._send_to, addresses, name, request.task, message.peer)
+        session = RemoteSession(message.peer, client, graph, PartitionWorker(Planner(graph, config), send_to))
+        try:
+            self._sessions.add(name, session)
+        except OpError:
             graph.close()
-            raise problem
+            raise
         log.info("%s: a session begins (%s)", self.worker.task, name)
         message.answer()
 
     def register(self, request: Register, message: Message) -> None:
-        begun, partitions = monotonic(), self._session(request.session).partitions
+        begun, partitions = monotonic(), self._sessions.find(request.session).partitions
         data = Portable(request.graphs, request.lines, message.tensors)
         check_user_ops(self.worker.task, data, request.ops)
         handle = partitions.register(data, {}, request.routes, request.sources)()
@@ -191,16 +166,16 @@ class TaskService:
         message.answer(Handle(self.incarnation, handle))
 
     def trace(self, request: Trace, message: Message) -> None:
-        message.answer(Handle(self.incarnation, self._session(request.session).partitions.trace(request.handle)))
+        message.answer(Handle(self.incarnation, self._sessions.find(request.session).partitions.trace(request.handle)))
 
     def statistics(self, request: Statistics, message: Message) -> None:
-        stats = self._session(request.session).partitions.statistics(request.handle)
+        stats = self._sessions.find(request.session).partitions.statistics(request.handle)
         message.answer(Traced(self.incarnation, stats.SerializeToString()))
 
     def run(self, request: Run, message: Message) -> None:
-        partitions = self._session(request.session).partitions
+        session = self._sessions.find(request.session)
         for step in request.ended:
-            partitions.end(step)
+            session.partitions.end(step)
         until = None if request.seconds is None else monotonic() + request.seconds
         feeds = message.tensors
         if request.key:
@@ -209,14 +184,16 @@ class TaskService:
                 raise errors.InvalidArgumentError(None, None, why)
             feeds, along = feeds[: -request.along], feeds[-request.along :]
             self.worker.rendezvous.send(request.step, request.key, along)
-        partitions.run(request.handle, request.step, feeds, message.done, until)
+        session.run(request.handle, request.step, feeds, message.done, until)
 
     def abort(self, request: Abort, message: Message) -> None:
         error = errors.make_error(None, None, request.message, request.code)
-        self._session(request.session).partitions.abort(request.step, error)
+        self._sessions.find(request.session).partitions.abort(request.step, error)
 
     def send(self, request: Send, message: Message) -> None:
         """The sender waits for no answer: what cannot be kept ends its connection, and with that the step."""
+        if self._sessions.is_over(request.session):
+            return
         try:
             self.worker.rendezvous.send(request.step, request.key, message.tensors)
         except errors.ResourceExhaustedError as e:
@@ -225,10 +202,10 @@ class TaskService:
                 sender.close(errors.ResourceExhaustedError(None, None, f"{self.worker.task}: {e.message}"))
 
     def take(self, request: Take, message: Message) -> None:
-        self._session(request.session).partitions.take(request.step, request.keys, message.done)
+        self._sessions.find(request.session).partitions.take(request.step, request.keys, message.done)
 
     def close_session(self, request: Close, message: Message) -> None:
-        self._end_session(request.session)
+        self._sessions.fence([request.session], "its client has closed it")
         message.answer()
 
     def reset(self, request: Reset, message: Message) -> None:
@@ -244,78 +221,39 @@ class TaskService:
         return Introduction(self.worker.task, self.incarnation, self.addresses.get(self.worker.task, ""))
 
     def _meet(self, request: Hello | Ping, peer: str) -> None:
-        """Somebody has connected: raises if it takes this task for another, or is not its task any more.
-
-        Of two processes that say that they are a task the one that came later is.
-        """
+        """Somebody has connected: raises if it takes this task for another, or is not its task any more."""
         expected, who = request.expected or self.worker.task, request.asker
-        by = peer if who is None else f"{who.task} at {who.address}"
+        by = peer if who is None else f"{who.task or 'a client'} at {who.address}"
         if expected != self.worker.task:
             log.warning("%s is taken for %s by %s: their cluster specs differ", self.worker.task, expected, by)
             here = f"{expected} is said to be at {self.addresses.get(self.worker.task)}, but {self.worker.task} answers there"
             raise errors.InvalidArgumentError(None, None, here)
         if who is None:
             return
-        task, now = who.task, Known(who.incarnation, who.address, peer)
-        with self._lock:
-            before = self._known.get(task)
-            replaced = before is not None and before.incarnation != now.incarnation
-            if now.incarnation not in self._replaced:
-                self._known[task] = now
-                if before is not None and replaced:
-                    self._replaced.append(before.incarnation)
-        if before is None or not replaced:
-            return
-        why = f"{task} is the process at {{}} now, which came after the one at {{}}"
-        if now.incarnation in self._replaced:
-            raise errors.AlreadyExistsError(None, None, why.format(before.address, now.address))
-        old = self.endpoint.peer(before.peer) if self.endpoint is not None else None
-        if old is not None:
-            log.warning("%s: %s", self.worker.task, why.format(now.address, before.address))
-            old.close(errors.AlreadyExistsError(None, None, why.format(now.address, before.address)))
-
-    def _session(self, name: str) -> RemoteSession:
-        session = self._sessions.get(name)
-        if session is None:
-            raise errors.AbortedError(
-                None, None,
-                f"{self.worker.task} has no session {name}: it was started again, or took the client for lost",
-            )  # fmt: skip
-        return session
-
-    def _session_problem(self, name: str) -> OpError | None:
-        """Why no session of this name can begin."""
-        if name in self._sessions:
-            return errors.AlreadyExistsError(None, None, f"{self.worker.task} has a session {name} already")
-        if len(self._sessions) >= SESSIONS:
-            return errors.ResourceExhaustedError(
-                None, None, f"{self.worker.task} has {len(self._sessions)} sessions, and more are not accepted"
-            )
-        return None
+        before = self.leases.meet(who, peer, None if self.endpoint is None else self.endpoint.peer(peer))
+        for old in [] if before is None else list(before.peers.values()):
+            if before is not None and old is not None:
+                log.warning("%s: %s", self.worker.task, followed(who, before.who))
+                old.close(errors.AlreadyExistsError(None, None, followed(who, before.who)))
 
     def lost(self, peer: str, error: OpError) -> None:
         """Ends the sessions of a client that is gone, and the steps that a task that is gone would have sent to."""
+        self.leases.leave(peer)
         for task, sender in list(self._senders.items()):
             if sender == peer:
                 del self._senders[task]
                 why = f"{task} can send nothing to {self.worker.task} any more: {error.message}"
                 self._task_lost(task, errors.UnavailableError(None, None, why))
-        with self._lock:
-            names = [name for name, session in self._sessions.items() if session.peer == peer]
         # A program may end without closing its session.
         level = logging.INFO if error.message.endswith(CLOSED) else logging.WARNING
-        for name in names:
+        for name in self._sessions.of_peer(peer):
             log.log(level, "%s: the client of session %s is lost: %s", self.worker.task, name, error.message)
-            self.worker.pool.submit(partial(self._end_session, name))
+            why = f"its client was lost: {error.message}"
+            self.worker.pool.submit(partial(self._sessions.end, name, why))
 
-    def _end_session(self, name: str) -> None:
-        with self._lock:
-            session = self._sessions.pop(name, None)
-        if session is not None:
-            session.graph.close()
-            session.partitions.close()
-
-    def _send_to(self, addresses: Mapping[str, str], client: str | None, connection: str, task: str) -> SendValues:
+    def _send_to(
+        self, addresses: Mapping[str, str], session: str, client: str | None, connection: str, task: str
+    ) -> SendValues:
         """What sends to another task of a session's cluster: the client's own over the connection that it has made.
 
         Waits until that task answers: what is sent must arrive.
@@ -329,11 +267,11 @@ class TaskService:
                 ask(peer, self._ping_of(task), seconds=lost_seconds())
             except OpError as e:
                 raise lost_receiver(task, e) from None
-        return partial(send, peer, task)
+        return partial(send, peer, task, session)
 
     def _peer(self, addresses: Mapping[str, str], task: str) -> Peer:
-        known = self._known.get(task)
-        address = known.address if known is not None and known.can_be_dialed else addresses.get(task)
+        lease = self.leases.of_task(task)
+        address = lease.who.address if lease is not None and lease.can_be_dialed else addresses.get(task)
         if address is None or self.endpoint is None:
             raise errors.InvalidArgumentError(
                 None, None, f"{self.worker.task} knows no address of {task}; it knows {', '.join(sorted(addresses))}"
@@ -353,17 +291,14 @@ class TaskService:
 
     def _task_lost(self, task: str, error: OpError) -> None:
         """Ends the steps here that involve a task to or from which nothing comes any more."""
-        with self._lock:
-            sessions = list(self._sessions.values())
-        for session in sessions:
+        for session in self._sessions.values():
             session.partitions.lose(task, error)
         for connection in list(self.connections):
             connection.lose(task, error)
 
     def close(self) -> None:
         """Ends all sessions and connections."""
-        for name in list(self._sessions):
-            self._end_session(name)
+        self._sessions.close()
         if self._health is not None:
             self._health.close()
         if self.endpoint is not None:

@@ -17,6 +17,7 @@ def report(before: Sample, after: Sample) -> dict[str, Any]:
     return {
         "tasks": [_task(name, before.get(name, {}), status) for name, status in after.items()],
         "links": _links(before, after),
+        "leases": [{"on": task, **lease} for task, status in after.items() for lease in status.get("leases", ())],
         "queues": [{"task": task, **queue} for task, status in after.items() for queue in status.get("queues", ())],
         "stages": [
             stage
@@ -40,7 +41,7 @@ def short(text: str) -> str:
 def _task(name: str, before: Status, after: Status) -> dict[str, Any]:
     if "error" in after:
         return {"task": name, "error": after["error"]}
-    own = {key: value for key, value in after.items() if key not in ("links", "queues", "iterators", "time")}
+    own = {key: value for key, value in after.items() if key not in ("links", "leases", "queues", "iterators", "time")}
     return {**own, "steps_per_second": _rate(before, after, "steps_done", before, after)}
 
 

@@ -28,6 +28,8 @@ def tables(report: dict[str, Any], title: str = "") -> RenderableType:
         parts += [Text(""), _queues(report["queues"])]
     if report["stages"]:
         parts += [Text(""), _stages(report["stages"])]
+    if report["leases"]:
+        parts += [Text(""), _leases(report["leases"])]
     if report["links"]:  # last: there are many of them, and a small terminal cuts them off
         parts += [Text(""), _links(report["links"])]
     return Group(*parts)
@@ -82,6 +84,16 @@ def _links(links: Sequence[dict[str, Any]]) -> Table:
             f"{short(link['from'])} -> {short(link['to'])}", size(link["bytes_per_second"]),
             number(link["messages_per_second"]), size(link["bytes"]), str(link["messages"]),
         )  # fmt: skip
+    return table
+
+
+def _leases(leases: Sequence[dict[str, Any]]) -> Table:
+    """Who has connected to each task; red: its connections are over."""
+    table = _table("connected to", "who", "at...", ">last heard", ">sessions")
+    for lease in leases:
+        who = Text(short(lease["task"]) or "a client", style="" if lease["connections"] else "red")
+        heard = f"{duration(lease['silent_seconds'])} ago"
+        table.add_row(short(lease["on"]), who, lease["address"], heard, str(lease["sessions"]))
     return table
 
 

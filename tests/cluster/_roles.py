@@ -81,6 +81,35 @@ def train_together(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     server._stop()
 
 
+def count(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """A chief with a monitored session, each step of which adds 1 to a counter on the parameter server and tells its value."""
+    import headrace as tf
+
+    os.environ.update(SETTINGS)
+    server = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", index)
+    with tf.device("/job:ps"):
+        counter = tf.get_variable("counter", [], tf.int64, initializer=tf.zeros_initializer())
+        step = counter.assign_add(1, use_locking=True)
+    config = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
+    session = tf.train.MonitoredTrainingSession(server.target, config=config, log_step_count_steps=None)
+
+    def steps() -> list[int]:
+        """Steps until something is asked, and their values."""
+        values = []
+        while not pipe.poll():
+            values.append(int(session.run(step)))
+        pipe.recv()
+        return values
+
+    pipe.send("ready")
+    with session:
+        _answer(
+            pipe,
+            {"step": lambda: int(session.run(step)), "steps": steps, "read": lambda: int(session.run(counter))},
+        )
+    server._stop()
+
+
 def ask(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     """A client that is no task: a plain session on the cluster of a worker, which can also wait at a queue."""
     import headrace as tf

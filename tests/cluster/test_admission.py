@@ -11,7 +11,7 @@ import pytest
 from cluster.ports import free_addresses
 
 import headrace as tf
-from headrace.cluster import service as service_module
+from headrace.cluster import sessions as sessions_module
 from headrace.cluster.admission import Admission
 from headrace.cluster.connection import close_client_endpoint
 from headrace.cluster.request import Abort, Close, Hello, Open, Run, Send, Statistics, Status, Trace, ask
@@ -117,7 +117,7 @@ def test_calls_that_are_not_answered(server: tf.train.Server, connect: Any, monk
 
 
 def test_sessions(server: tf.train.Server, connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_module, "SESSIONS", 3)
+    monkeypatch.setattr(sessions_module, "SESSIONS", 3)
     peer, config = connect(), to_plain(tf.ConfigProto())
     for i in range(3):
         ask(peer, Open(f"s{i}", config, {}), seconds=30)

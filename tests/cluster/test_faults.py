@@ -5,9 +5,7 @@ has ended it.  Chief and worker reach the parameter server through proxies, the 
 """
 
 import multiprocessing
-import os
 import re
-import resource
 import signal
 import time
 from collections.abc import Iterator
@@ -20,75 +18,14 @@ from cluster.ports import free_addresses
 import headrace as tf
 from benchmarks._proxy import Proxy
 from tests.cluster import _roles
+from tests.cluster.role import Role
 
-WAIT_S = 60.0  # how long a test waits for what must come
 LOST_S = float(_roles.SETTINGS["HEADRACE_LOST_SECONDS"])
 DOCS = Path(__file__).parents[2] / "docs" / "what_happens_when.md"
 PS = "/job:ps/replica:0/task:0"
 
 
 pytestmark = pytest.mark.allow_leaks(reason="the processes of the job outlive a test; the fixture of the job ends them")
-
-
-class Role:
-    """One process of the job."""
-
-    def __init__(self, target: Any, jobs: dict[str, list[str]], index: int, folder: str) -> None:
-        self._start = (target, jobs, index, folder)
-        self.process: Any = None
-        self.pipe: Any = None
-        self.unanswered = 0
-
-    def start(self) -> None:
-        """Starts the process, in place of the one before."""
-        self.kill()
-        target, *arguments = self._start
-        context = multiprocessing.get_context("forkserver")
-        self.pipe, end = context.Pipe()
-        self.process = context.Process(target=target, args=(end, *arguments), daemon=True)
-        self.process.start()
-        end.close()
-        self.unanswered = 1  # it says that it is ready
-
-    def signal(self, number: int) -> None:
-        """Sends a signal.  After SIGSTOP all threads have stopped: on a busy machine some run on for a while."""
-        os.kill(self.process.pid, number)
-        if number == signal.SIGSTOP:
-            tasks = Path(f"/proc/{self.process.pid}/task")
-            for _ in range(int(WAIT_S / 0.01)):
-                if all(task.read_text().rpartition(")")[2].split()[0] == "T" for task in tasks.glob("*/stat")):
-                    return
-                time.sleep(0.01)
-            raise AssertionError("it has not stopped")
-
-    def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.join(WAIT_S)
-            self.process.close()
-            self.pipe.close()
-            self.process = None
-
-    def ask(self, what: str) -> None:
-        self.pipe.send(what)
-        self.unanswered += 1
-
-    def answer(self) -> Any:
-        assert self.pipe.poll(WAIT_S), "no answer: it hangs"
-        self.unanswered -= 1
-        return self.pipe.recv()
-
-    def step(self) -> int:
-        """The number of a step that it has run."""
-        self.ask("step")
-        answer = self.answer()
-        assert isinstance(answer, int), answer
-        return answer
-
-    def has_room(self, room: bool) -> None:
-        """Lets the process write to files, or no more than a few bytes, as if the disk was full."""
-        _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (hard if room else 16, hard))
 
 
 class Job:

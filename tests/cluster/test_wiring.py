@@ -139,7 +139,7 @@ def test_swapped_tasks_are_an_error_with_both_names(make: Any, caplog: pytest.Lo
     with pytest.raises(tf.errors.InvalidArgumentError, match=says):
         tf.Session(server.target, config=tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:0"]))
     with pytest.raises(tf.errors.InvalidArgumentError, match=says):
-        server._service._send_to(server._service.addresses, None, "", W0)
+        server._service._send_to(server._service.addresses, "s", None, "", W0)
     told = f"{W1} is taken for {W0} by /job:ps/replica:0/task:0 at {ps}: their cluster specs differ"
     assert caplog.text.count(told) >= 2
 
@@ -172,7 +172,7 @@ def test_the_newest_is_told_where_it_can_be_dialed(make: Any) -> None:
     try:
         for incarnation, where in ((1, "127.0.0.1:1"), (2, "10.1.2.3:2222"), (2, "10.1.2.3:2222"), (3, "0.0.0.0:2222")):
             ask(endpoint.connect(address), Ping(W0, Introduction(W1, incarnation, where)), seconds=20)
-            assert service._known[W1].can_be_dialed == where.startswith("10.")
+            assert service.leases.of_task(W1).can_be_dialed == where.startswith("10.")
     finally:
         endpoint.close()
 

@@ -41,6 +41,13 @@ def status(task: str, time: float, done: int, links: list[Any], **more: Any) -> 
     }  # fmt: skip
 
 
+def lease(task: str, address: str, silent: float, sessions: int) -> dict[str, Any]:
+    return {
+        "task": task, "address": address, "incarnation": 5, "silent_seconds": silent, "connections": sessions,
+        "sessions": sessions,
+    }  # fmt: skip
+
+
 def samples() -> tuple[dict[str, Any], dict[str, Any]]:
     """A parameter server with a full queue, a worker that waits for it, one that does not answer, and a client."""
     queue = {
@@ -62,6 +69,7 @@ def samples() -> tuple[dict[str, Any], dict[str, Any]]:
         PS: status(
             PS, 12.0, 300, [link(WORKER, 5_001_000, 2500), link("laptop:99", 0, 300)],
             queues=[queue], steps=waiting, refused={"malformed": 1, "handshake": 3},
+            leases=[lease(WORKER, "host1:2222", 0.42, 2), lease("", "laptop:99", 65.0, 0)],
         ),
         WORKER: status(
             WORKER, 12.0, 51, [link(PS, 2500, 5_000_900)],
@@ -113,6 +121,8 @@ class TestTables:
         assert "worker 1 does not answer: host2:2222 could not be reached within 2.0 s" in lines
         assert "ps 0 has refused: handshake 3, malformed 1" in lines
         assert "examples   ps 0   ##########     3 of 3             1              0" in lines
+        assert "ps 0           worker 0   host1:2222    0.4 s ago          2" in lines
+        assert "ps 0           a client   laptop:99      1:05 ago          0" in lines
         assert any(line.startswith("ps 0 -> worker 0") and "2.5 MB" in line for line in lines)
         assert any("ps 0 has not sent a value for train.py:20" in line for line in lines)
         text = " ".join(" ".join(lines).split())
@@ -181,6 +191,8 @@ def test_a_full_queue_and_a_step_that_waits(cluster: Any, capsys: pytest.Capture
     assert f"{PS}/device:CPU:0>{WORKER}" in waits[WORKER]["for"]
     assert {(one["from"], one["to"]) for one in shown["links"]} == {(PS, WORKER), (WORKER, PS)}
     assert all(one["bytes"] > 0 for one in shown["links"])
+    assert [(one["on"], one["task"], one["sessions"]) for one in shown["leases"]] == [(PS, WORKER, 1)]
+    assert 0 <= shown["leases"][0]["silent_seconds"] < 30
     text = capsys.readouterr().out
     assert "ps 0" in text and "worker 1 does not answer" in text and "0 of 3" not in text
 

@@ -75,6 +75,7 @@ class Connection(Link):
 
     def take_control(self, frames: list[Any]) -> None:
         """Takes a message of the control channel, with who sent it as the first frame."""
+        self.hear()
         head, body = wire.decode_frames(frames)
         if self.ready and isinstance(head, LOADED):
             self.receive_loaded(head, body)
@@ -97,6 +98,7 @@ class Connection(Link):
 
     def take_bulk(self, frames: list[bytes]) -> None:
         """Takes a message of the bulk channel: an empty one, which is the first, or a chunk."""
+        self.hear()
         if frames != [b""]:
             self.chunk(frames)
         elif not self.bulk_open:
@@ -185,6 +187,7 @@ class ServerConnection(Connection):
 
     def __init__(self, endpoint: Endpoint, identity: bytes, hello: wire.Hello) -> None:
         super().__init__(endpoint, f"{hello.name}#{next(_numbers)}", hello.name, identity)
+        self.expect_to_hear()
         theirs, mine = secrets.token_bytes(32), secrets.token_bytes(32)
         self.encrypt(mine, theirs)
         probe, shares = endpoint.probe, self.reads_memory_of(hello.probe)

@@ -102,6 +102,7 @@ class _End(Link):
         self.other.submit(partial(self.other.take, head, body))
 
     def take(self, head: bytes, body: bytes) -> None:
+        self.hear()
         try:
             self.receive(wire.decode_head(head), body)
         except MalformedError as e:
@@ -137,7 +138,7 @@ class _ClientEnd(_End):
         name = self.endpoint.address or "client"
         other = _End(far, f"{name}#{next(_names)}", name)
         other.other = self
-        other.ready = True
+        other.become_ready()
         if not far.loop.submit(partial(far.ends.add, other)):
             self.end(UnavailableError(None, None, f"the connection with {self.address} is lost"))
             return

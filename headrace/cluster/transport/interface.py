@@ -16,6 +16,9 @@ one that carries many bytes.
 **A peer is one connection, and serves both ways**: who was connected to may call and push too (`Transport.peer`).  It is not
 connected anew: when it is lost, all calls under way end with UnavailableError, and later ones too; ``Transport.connect`` gives a
 new one.  A process that has restarted is therefore never taken for the one before.
+
+**Nothing is handled that was given up.**  Calls and pushes that come after a silence in which the peer may have ended the
+connection wait until the peer has answered that it has not; if the connection ends first, they are dropped.
 """
 
 from __future__ import annotations
@@ -64,6 +67,11 @@ class Limits:
     silence: float = 5.0  # a peer that does not answer the heartbeat for so long is lost
     chunk: int = 1 << 20
     pool: int = 1 << 30  # shared memory kept for the next message to a peer
+
+    @property
+    def doubt(self) -> float:
+        """Silence after which a peer may have given the connection up: it waits for three quarters of ``silence`` at least."""
+        return self.silence / 2
 
 
 DEFAULT_LIMITS: Final = Limits()
@@ -121,6 +129,9 @@ class Peer(Protocol):
 
     def push(self, method: str, payload: Payload, tensors: Tensors, order: str = "") -> None:
         """Sends one way.  What is pushed to a lost peer is dropped: ``on_lost`` tells."""
+
+    def silent_for(self) -> float:
+        """Seconds since something last came from there."""
 
     def on_lost(self, callback: Callable[[OpError], None]) -> None:
         """Calls back once when the connection ends, now if it has ended.  Not after ``close``."""

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +21,7 @@ import msgspec
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport.bulk import BulkReceiver, BulkSender
 from headrace.cluster.transport.codec import Buffer, MalformedError, decode_payload
+from headrace.cluster.transport.doubt import Doubt, now
 from headrace.cluster.transport.interface import NO_ANSWER, Done, LinkStatistics, Payload, RemoteNode, Tensors
 from headrace.cluster.transport.packing import Packed, pack, unpack
 from headrace.cluster.transport.segments import IncomingSegments, OutgoingSegments
@@ -54,6 +56,7 @@ class Link:
         self.lost: OpError | None = None
         self.statistics = LinkStatistics()
         self._limits = endpoint.limits
+        self._doubt = Doubt(endpoint.limits.backlog)
         self._queued = 0  # messages that the I/O thread is still to send
         self._numbers = itertools.count(1)  # of calls, and of regions
         self._calls: dict[int, Done] = {}
@@ -108,6 +111,9 @@ class Link:
     def push(self, method: str, payload: Payload, tensors: Tensors, order: str = "") -> None:
         packed = self.pack(payload, tensors)
         self.send(wire.Push(method, order, packed.cargo), packed)
+
+    def silent_for(self) -> float:
+        return now() - self._doubt.heard_at
 
     def on_lost(self, callback: Callable[[OpError], None]) -> None:
         def add() -> None:
@@ -198,9 +204,21 @@ class Link:
     def become_ready(self) -> None:
         """Does what has waited for the connection."""
         self.ready = True
+        if self._doubt.patience == inf:
+            self.expect_to_hear()
         waiting, self._waiting = self._waiting, []
         for action in waiting:
             action()
+
+    def expect_to_hear(self) -> None:
+        """From now on the other end is asked after a long silence."""
+        self._doubt.begin(self._limits.doubt, now())
+
+    def hear(self) -> None:
+        """A message has come, or a chunk: before it is looked at.  Asks the other end if it has been silent for long."""
+        question = self._doubt.hear(now())
+        if question:
+            self.tell(wire.Question(question))
 
     def end(self, error: OpError, goodbye: bool = False) -> None:
         """Ends the connection, once, and tells who wants to know unless it was closed here."""
@@ -208,6 +226,9 @@ class Link:
             if self.lost is not None:
                 return
             self.lost = error
+        if self._doubt.messages:
+            log.warning("%d messages are dropped that %s sent before it was lost", len(self._doubt.messages), self.name)
+            self._doubt.messages.clear()
         for number in list(self._calls):
             self._answered(number, {}, [], error)
         self._partly.clear()
@@ -239,6 +260,13 @@ class Link:
         elif isinstance(head, wire.Forget):
             if self.incoming is not None:
                 self.incoming.forget(head.segments)
+        elif isinstance(head, wire.Question):
+            self.tell(wire.Here(head.number))
+        elif isinstance(head, wire.Here):
+            for message in self._doubt.answered(head.number):
+                if self.lost is None:
+                    self._deliver(*message)
+            self._grant()
         else:
             raise MalformedError(f"{type(head).__name__} is out of place")
 
@@ -288,11 +316,16 @@ class Link:
             self._lines.pop(order, None)
 
     def _grant(self) -> None:
-        assert self.receiver is not None
+        """Lets chunks come, unless there is doubt: then as few as possible are held back."""
+        if self.receiver is None or self._doubt.messages is not None:
+            return
         for region, chunks in self.receiver.take_grants():
             self.tell(wire.Grant(region, chunks))
 
     def _deliver(self, head: Loaded, body: Buffer, region: Buffer | None) -> None:
+        if self._doubt.messages is not None and not isinstance(head, wire.Reply):
+            self._doubt.hold((head, body, region))
+            return
         cargo, statistics = head.cargo, self.statistics
         statistics.received_messages += 1
         raw, tensors = unpack(cargo, body, region)

@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace.cluster.transport.codec import ALIGNMENT, Buffer, MalformedError, TensorHeader
 
-VERSION: Final = 4
+VERSION: Final = 5
 JOINED: Final = 4096  # bytes of a body that is in one frame with its head
 
 
@@ -146,7 +146,21 @@ class Chunk(_Head, tag=14):
     header: bytes
 
 
-Head = Hello | Welcome | Ready | Call | Push | Reply | Failure | Grant | Forget | Goodbye | NoBulk | Chunk
+class Question(_Head, tag=15):
+    """Is the other end still there?  Nothing that it sent before is looked at until it has answered."""
+
+    number: int
+
+
+class Here(_Head, tag=16):
+    """The answer to the question of this number."""
+
+    number: int
+
+
+Head = (
+    Hello | Welcome | Ready | Call | Push | Reply | Failure | Grant | Forget | Goodbye | NoBulk | Chunk | Question | Here
+)  # fmt: skip
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(Head)

@@ -107,6 +107,45 @@ def test_a_stopped_process_is_lost_after_its_silence(start):
         process.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.parametrize("size", [1, 100_000])
+@pytest.mark.parametrize("words", [("shared",), ()])
+def test_what_a_stopped_process_was_sent_is_dropped_with_the_connection(start, make_endpoint, words, size):
+    """It finds the messages when it goes on, and asks first whether who sent them is still there."""
+    process, peer = start("hasty", *words, limits=replace(DEFAULT_LIMITS, silence=1.0))
+    assert ask(peer, "keep", {}, [torch.ones(size)])[0] == {"kept": 1}
+    process.send_signal(signal.SIGSTOP)
+    os.waitpid(process.pid, os.WUNTRACED)
+    try:
+        for _ in range(3):
+            peer.push("keep", {}, [torch.ones(size)])
+        with pytest.raises(errors.UnavailableError, match="is lost"):
+            ask(peer, "keep", {}, [torch.ones(size)], timeout=None)
+    finally:
+        process.send_signal(signal.SIGCONT)
+    again = make_endpoint().connect(peer.address)
+    assert ask(again, "keep", {}, [torch.ones(size)])[0] == {"kept": 2}
+
+
+@pytest.mark.parametrize("words", [("shared",), ()])
+def test_what_a_stopped_process_was_sent_is_taken_if_the_sender_waits(start, words):
+    """The sender has more patience than the stopped process was stopped for."""
+    process, peer = start("hasty", *words)
+    assert ask(peer, "keep", {}, [torch.ones(1)])[0] == {"kept": 1}
+    process.send_signal(signal.SIGSTOP)
+    os.waitpid(process.pid, os.WUNTRACED)
+    answers = Answers()
+    try:
+        peer.call("keep", {}, [torch.ones(1)], answers)
+        for size in (100_000, 1, 100_000):
+            peer.push("keep", {}, [torch.ones(size)])
+        with pytest.raises(errors.UnavailableError, match="has not answered"):
+            ask(peer, "echo", timeout=1.0)
+    finally:
+        process.send_signal(signal.SIGCONT)
+    assert answers.wait()[0][0] == {"kept": 2}
+    until(lambda: ask(peer, "keep")[0] == {"kept": 5}, "taking what was pushed")
+
+
 def test_the_server_lets_go_of_a_client_that_crashed(make_endpoint):
     lost = []
     server = make_endpoint(lambda *a: a[4]({}, []), "localhost:0", lost=lambda peer, error: lost.append(peer))

@@ -12,8 +12,8 @@ from headrace.core.source import at
 from headrace.graph import context
 from headrace.library import log
 from headrace.library.train.hook.checkpoint_saver import CheckpointSaverHook
-from headrace.library.train.session.chief_hook import ChiefHook
 from headrace.library.train.saver.exact_state import PIECES
+from headrace.library.train.session.chief_hook import ChiefHook
 from headrace.library.train.session.run_hook import checked_hooks
 from headrace.library.train.session.scaffold import Scaffold
 from headrace.library.train.session.session_creator import ChiefSessionCreator
