@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from running import run
+from running import initialized_session, run
 
 import headrace as tf
 from headrace.ops import random
@@ -44,8 +44,7 @@ def test_gradient_of_tiles():
     x = tf.Variable(RANDOM.rand(40, 30))
     weights = RANDOM.rand(120, 60)
     (gradient,) = tf.gradients(tf.tile(x, [3, 2]) * weights, [x])
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         np.testing.assert_allclose(session.run(gradient), weights.reshape(3, 40, 2, 30).sum((0, 2)))
 
 

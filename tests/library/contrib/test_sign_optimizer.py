@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 
@@ -17,8 +18,7 @@ def _run(make: Callable[[Any], Any], grads: list[np.ndarray], sparse: bool = Fal
     v, g = tf.Variable(START), tf.placeholder(tf.float64, [2, 2])
     step = tf.train.get_or_create_global_step()
     train = make(v).apply_gradients([(tf.IndexedSlices(g, [0, 1], [2, 2]) if sparse else g, v)], global_step=step)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         for grad in grads:
             session.run(train, {g: grad})
         return session.run(v)
@@ -130,8 +130,7 @@ def test_in_a_decoder(kind: str) -> None:
     cell = seq2seq.AttentionWrapper(tf.nn.rnn_cell.LSTMCell(3), attention, alignment_history=True)
     outputs, state = tf.nn.dynamic_rnn(cell, tf.ones([2, 4, 3]), dtype=tf.float32)
     grads = tf.gradients(tf.reduce_sum(outputs), tf.trainable_variables())
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         start, last, found = session.run([attention.initial_alignments(2, tf.float32), state.alignments, grads])
     assert start.tolist() == [[1, 0, 0, 0, 0]] * 2
     assert (last.sum(1) <= 1 + 1e-5).all() and not last[1, 3:].any()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 
@@ -124,8 +125,7 @@ def test_own_layer() -> None:
     assert layer.get_losses_for(None) == []
     assert layer.get_updates_for(x) == []
     assert (layer.input, layer.output, layer.input_shape, layer.output_shape) == (x, y, (1, 2), (1, 2))
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         session.run(layer.updates)
         np.testing.assert_array_equal(session.run(y), [[2.0, 3.0]])
         layer.set_weights([[5.0, 6.0], 7])
@@ -150,8 +150,7 @@ def test_channels_first_gives_the_same() -> None:
             y = tf.layers.separable_conv2d(y, 2, 3, data_format=layout, name="c")
             y = tf.layers.average_pooling2d(y, 2, 2, data_format=layout)
         made.append(tf.layers.flatten(y, data_format=layout))
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         first, second = session.run(made)
     np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-5)
 

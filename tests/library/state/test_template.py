@@ -1,6 +1,7 @@
 """make_template: variables made once, shared by every call."""
 
 import pytest
+from running import initialized_session
 
 import headrace as tf
 
@@ -16,8 +17,7 @@ def test_calls_share_variables() -> None:
     assert [v.name for v in double.variables] == ["scale/factor:0"] == [v.name for v in tf.global_variables()]
     assert double.trainable_variables == double.variables and double.non_trainable_variables == []
     assert double.name == "scale" and double.variable_scope_name == "scale"
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized_session() as sess:
         assert sess.run([a, b]) == [2.0, 6.0]
 
 
@@ -63,8 +63,7 @@ def test_getter_and_nesting() -> None:
     outer = tf.make_template("outer", lambda x: inner(inner(x)))
     y = outer(outer(tf.constant(1.0)))
     assert [v.name for v in tf.global_variables()] == ["outer/inner/factor:0"]
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized_session() as sess:
         assert sess.run(y) == 256.0
 
 

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 import torch
+from running import initialized_session
 
 import headrace as tf
 from headrace.core import dtypes
@@ -46,8 +47,7 @@ def test_averages_of_what_lies_in_another_order(perm, padding, monkeypatch):
 def test_a_running_sum_along_no_axis():
     x, axis = tf.Variable([[1.0, 2.0], [3.0, 4.0]]), tf.placeholder(tf.int32, [])
     total = tf.cumsum(x, axis, reverse=True) * 2.0
-    with tf.Session(config=OFF) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=OFF) as session:
         assert session.run(total, {axis: -1}).tolist() == [[6.0, 4.0], [14.0, 8.0]]
         with pytest.raises(tf.errors.InvalidArgumentError, match="Expected scan axis in the range"):
             session.run(total, {axis: 5})
@@ -74,8 +74,7 @@ def test_rounding_decides_whether_a_matrix_is_singular(build, dtype):
     """Whatever is said of it is not said of the kernel on arrays alone."""
     x = np.array([[-3.0, 3.0, 2.0], [-4.0, -1.0, 0.0], [-14.0, 4.0, 4.0]], dtype)
     given = tf.Variable(x @ x.T if build is tf.cholesky else x)
-    with tf.Session(config=OFF) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=OFF) as session:
         try:
             assert session.run(build(given)).shape == (3, 3)
         except tf.errors.InvalidArgumentError as error:
