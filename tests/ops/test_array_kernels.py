@@ -1,9 +1,8 @@
 """Kernels on arrays that look at indices, write into variables or share memory: errors, edges and concurrency."""
 
-import threading
-
 import numpy as np
 import pytest
+from resources.calls import run_threads
 from running import initialized_session
 
 import headrace as tf
@@ -108,11 +107,7 @@ def test_locked_updates_from_many_threads_all_count():
     v = tf.Variable(np.zeros((4, 2), np.float32))
     add = tf.scatter_add(v, ints([0, 3, 3]), tf.ones([3, 2]), use_locking=True)
     with initialized_session(config=OFF) as sess:
-        threads = [threading.Thread(target=lambda: [sess.run(add.op) for _ in range(50)]) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_threads(*[lambda: [sess.run(add.op) for _ in range(50)]] * 4)
         assert sess.run(v).tolist() == [[200.0, 200.0], [0.0, 0.0], [0.0, 0.0], [400.0, 400.0]]
 
 

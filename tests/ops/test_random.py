@@ -1,10 +1,10 @@
 """Random ops: their distributions, their streams, and stateless values as TensorFlow computes them."""
 
 import math
-import threading
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
 from running import run as draw
 
 import headrace as tf
@@ -187,11 +187,7 @@ def test_concurrent_steps_share_a_stream_without_repeating() -> None:
     found: list[np.ndarray] = []
     with tf.Session() as sess:
         sess.run(x)
-        threads = [threading.Thread(target=lambda: [found.append(sess.run(x)) for _ in range(20)]) for _ in range(4)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        run_threads(*[lambda: [found.append(sess.run(x)) for _ in range(20)]] * 4)
     assert len({v.tobytes() for v in found}) == 80
 
 

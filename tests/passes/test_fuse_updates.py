@@ -1,10 +1,9 @@
 """Many updates as one: which are put together, the same values, and errors that still name the variable."""
 
-import threading
-
 import numpy as np
 import pytest
 from passes.steps import piped
+from resources.calls import run_threads
 from running import initialized_session
 
 import headrace as tf
@@ -225,10 +224,6 @@ def test_locked_updates_of_concurrent_steps_are_not_lost() -> None:
             for _ in range(50):
                 session.run(train)
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        run_threads(*[work] * 4)
         for value in session.run(made):
             np.testing.assert_array_equal(value, np.full(1000, 200.0))

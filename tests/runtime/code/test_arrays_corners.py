@@ -1,10 +1,11 @@
 """Corners in which kernels on arrays once differed from those on tensors: layouts, scalars, odd numbers, bad input, races."""
 
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from resources.calls import run_threads
 from running import initialized_session
 
 import headrace as tf
@@ -108,22 +109,15 @@ def test_an_array_is_never_of_an_old_buffer():
     for i in range(200):
         variable = Variable("v", dtypes.float32, torch.device("cpu"))
         variable.assign(torch.zeros(2), False)
-        ready = threading.Barrier(3)
 
-        def read(variable=variable, ready=ready):
-            ready.wait()
+        def read(variable=variable):
             for _ in range(3):
                 variable.array  # noqa: B018 - made when it is asked for
 
-        def write(size, variable=variable, ready=ready):
-            ready.wait()
+        def write(size, variable=variable):
             variable.assign(torch.zeros(size), False)
 
-        threads = [threading.Thread(target=read), *(threading.Thread(target=write, args=(n,)) for n in (3, 4))]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        run_threads(read, partial(write, 3), partial(write, 4))
         assert variable.array.ctypes.data == variable.value.data_ptr(), i
         assert variable.array.shape == tuple(variable.value.shape)
 

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
 from running import initialized_session
 
 import headrace as tf
@@ -172,11 +173,7 @@ def test_traced_steps_of_several_threads_do_not_mix():
                 stats = traced(session, y, {x: 0})[1]
                 results.append(sum(len(d.node_stats) for d in stats.dev_stats))
 
-        threads = [threading.Thread(target=run) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_threads(*[run] * 4)
     assert results == [count] * 80
 
 
