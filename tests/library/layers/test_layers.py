@@ -1,5 +1,7 @@
 """Layer objects: names, reuse, errors, losses, updates, variables."""
 
+import inspect
+
 import numpy as np
 import pytest
 from running import initialized_session
@@ -171,3 +173,17 @@ def test_dropout_keeps_the_mean() -> None:
     assert set(np.unique(kept)) == {np.float32(0.0), np.float32(4 / 3)}
     assert abs(kept.mean() - 1.0) < 0.05
     assert tf.layers.dropout(x, training=False).op.type == "Identity"
+
+
+def test_what_the_constructors_and_functions_show() -> None:
+    class Blurred(tf.layers.Conv2D):
+        def __init__(self, width: int, strides: int = 1) -> None:
+            super().__init__(1, width, strides)
+
+    conv, own = inspect.signature(tf.layers.Conv3D).parameters, inspect.signature(Blurred)
+    assert conv["strides"].default == conv["dilation_rate"].default == (1, 1, 1)
+    assert "dilation_rate" not in inspect.signature(tf.layers.Conv2DTranspose).parameters
+    assert list(own.parameters) == ["width", "strides"] and own.parameters["strides"].default == 1
+    assert list(inspect.signature(tf.layers.max_pooling1d).parameters)[-1] == "name"
+    with pytest.raises(TypeError, match=r"conv2d\(\) missing a required argument: 'filters'"):
+        tf.layers.conv2d(tf.zeros([1, 8, 8, 3]))
