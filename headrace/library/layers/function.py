@@ -6,6 +6,8 @@ from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any, Concatenate, ParamSpec
 
+from headrace.library.factory import called
+
 P = ParamSpec("P")
 
 
@@ -19,6 +21,7 @@ def layer_function(name: str, layer: Callable[P, Any], text: str) -> Callable[Co
         parameters.append(Parameter("reuse", Parameter.POSITIONAL_OR_KEYWORD, default=None))
     shown = made.replace(parameters=parameters)
 
+    @called(name, text)
     def apply_new_layer(*args: Any, **kwargs: Any) -> Any:
         try:
             given = shown.bind(*args, **kwargs).arguments
@@ -29,8 +32,6 @@ def layer_function(name: str, layer: Callable[P, Any], text: str) -> Callable[Co
             given |= {"_reuse": given.pop("reuse", None), "_scope": given.get("name")}
         return layer(**given).apply(inputs)  # type: ignore[call-arg]
 
-    apply_new_layer.__name__ = apply_new_layer.__qualname__ = name
     apply_new_layer.__module__ = layer.__module__
-    apply_new_layer.__doc__ = text
     apply_new_layer.__signature__ = shown  # type: ignore[attr-defined]
     return apply_new_layer
