@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from passes.test_raise_primitives import cond, loop, way  # noqa: F401 - a fixture
-from running import initialized_session
+from running import initialized_session, run
 
 import headrace as tf
 from headrace import raw_ops
@@ -177,8 +177,7 @@ def test_another_form_of_loop():
     switch = raw_ops.Switch(merge.output, go_on)
     merge.output.op._update_input(1, raw_ops.NextIteration(switch.output_true * 2.0))
     y = raw_ops.Exit(switch.output_false * 3.0)
-    with tf.Session() as session:
-        assert session.run(y, {x: 1}) == 48
+    assert run(y, {x: 1}) == 48
     with pytest.raises(
         LookupError, match=r"loop of primitives that has not the form of tf.while_loop. the loop 'odd': Exit "
     ):
@@ -192,5 +191,4 @@ def test_after_export_and_import():
     definition = tf.get_default_graph().as_graph_def()
     with tf.Graph().as_default():
         tf.import_graph_def(definition, name="")
-        with tf.Session() as session:
-            assert session.run(["y:0", "slope:0"], {"x:0": 2.0}) == [16, 32]
+        assert run(["y:0", "slope:0"], {"x:0": 2.0}) == [16, 32]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from passes.steps import piped
 from resources.calls import run_threads
-from running import initialized_session
+from running import initialize_and_run, initialized_session
 
 import headrace as tf
 
@@ -174,8 +174,7 @@ class TestApart:
     def test_a_fetched_update(self) -> None:
         a, b = tf.Variable(1.0), tf.Variable(2.0)
         updates = [tf.raw_ops.ApplyGradientDescent(v._ref(), 0.5, 1.0) for v in (a, b)]
-        with initialized_session() as session:
-            assert session.run(updates) == [0.5, 1.5]
+        assert initialize_and_run(updates) == [0.5, 1.5]
 
     def test_a_gradient_that_is_another_variable(self) -> None:
         """The value before the step counts, not the one the same call has just written."""

@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from running import initialized_session
+from running import initialize_and_run, initialized_session, run
 
 import headrace as tf
 
@@ -152,8 +152,7 @@ def test_channels_first_gives_the_same() -> None:
             y = tf.layers.separable_conv2d(y, 2, 3, data_format=layout, name="c")
             y = tf.layers.average_pooling2d(y, 2, 2, data_format=layout)
         made.append(tf.layers.flatten(y, data_format=layout))
-    with initialized_session() as session:
-        first, second = session.run(made)
+    first, second = initialize_and_run(made)
     np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-5)
 
 
@@ -168,8 +167,7 @@ def test_partial_shapes() -> None:
 
 def test_dropout_keeps_the_mean() -> None:
     x = tf.ones([100, 100])
-    with tf.Session() as session:
-        kept = session.run(tf.layers.dropout(x, 0.25, training=True, seed=1))
+    kept = run(tf.layers.dropout(x, 0.25, training=True, seed=1))
     assert set(np.unique(kept)) == {np.float32(0.0), np.float32(4 / 3)}
     assert abs(kept.mean() - 1.0) < 0.05
     assert tf.layers.dropout(x, training=False).op.type == "Identity"

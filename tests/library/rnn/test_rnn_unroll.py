@@ -1,7 +1,7 @@
 """Unrolling in loops: second derivatives, immediate execution, unknown sizes, shapes."""
 
 import numpy as np
-from running import initialized_session
+from running import initialize_and_run, initialized_session
 
 import headrace as tf
 
@@ -55,8 +55,7 @@ def test_lengths_may_come_without_a_shape():
     x = tf.ones([2, 4, 3])
     cells = tf.nn.rnn_cell.GRUCell(3), tf.nn.rnn_cell.GRUCell(3)
     outputs, _ = tf.nn.bidirectional_dynamic_rnn(*cells, x, lengths, dtype=tf.float32)
-    with initialized_session() as session:
-        forward, backward = session.run(outputs, {lengths: [4, 2]})
+    forward, backward = initialize_and_run(outputs, {lengths: [4, 2]})
     assert not forward[1, 2:].any()
     assert not backward[1, 2:].any()
     assert forward[0].all()
