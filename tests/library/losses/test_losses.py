@@ -1,4 +1,4 @@
-"""tf.losses: values and names as TensorFlow's (tests/golden/make_losses.py), weights, collections, gradients, errors."""
+"""tf.losses: values and names as TensorFlow's (tests/golden/make_cases.py), weights, collections, gradients, errors."""
 
 import functools
 import json
