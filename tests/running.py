@@ -15,8 +15,8 @@ def initialize_and_run(fetches: Any, feed: Any = None) -> Any:
         return session.run(fetches, feed)
 
 
-def initialized_session() -> tf.Session:
-    """A session in which all variables have values."""
-    session = tf.Session()
+def initialized_session(**options: Any) -> tf.Session:
+    """A session of the default graph in which all variables have values."""
+    session = tf.Session(**options)
     session.run(tf.global_variables_initializer())
     return session

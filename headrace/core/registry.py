@@ -29,7 +29,7 @@ from typing import Any, Final
 
 from headrace.core.device import kernel_device
 from headrace.core.dtypes import DType
-from headrace.core.signature import Signature, parse
+from headrace.core.signature import Arg, Signature, parse
 from headrace.core.source import at
 
 Rule = Callable[..., Any]
@@ -186,11 +186,14 @@ class OpDef:
         self.ranks = tuple((i, *a.ranks) for i, a in enumerate(signature.inputs) if a.ranks)
         # Whether each input is one tensor: no list, no host value, no handle.
         self.takes_tensors = not any(a.is_list or a.host or a.ref for a in signature.inputs)
-        self.shape_fn: Rule | None = None
+        scalars = [()] * len(signature.outputs) if all(a.ranks == (0, 0) for a in signature.outputs) else []
+        self.shape_fn: Rule | None = (lambda *arguments: scalars) if scalars else None
         self.refuse_fn: Rule | None = None
         self.value_fn: Rule | None = None
         self.gradient_fn: Rule | None = None
-        self.has_gradient_rule = False  # True also for "not differentiable", where gradient_fn is None
+        # True also for "not differentiable", where gradient_fn is None.  That goes without saying where no output has gradients,
+        # but not for users' ops: they may come to be differentiable by tf.RegisterGradient.
+        self.has_gradient_rule = self.built_in and not any(map(self._has_gradient, signature.outputs))
         self.state_fn: Rule | None = None
         self.kernels = Kernels()
         self._places: dict[Any, tuple[str, int]] = {}  # where each rule and kernel was registered: file and line
@@ -199,6 +202,12 @@ class OpDef:
     def built_in(self) -> bool:
         """Whether Headrace itself declares it, and not a user."""
         return self.location.startswith(_PACKAGE)
+
+    def _has_gradient(self, output: Arg) -> bool:
+        """Whether an output may hold what gradients are taken of."""
+        attr = output.type_attr or output.type_list_attr
+        allowed = (output.dtype,) if output.dtype else self.signature.allowed.get(attr or "")
+        return allowed is None or any(d.is_floating or d.is_complex or d.name == "variant" for d in allowed)
 
     def _claim(self, what: str, *variant: Any) -> None:
         """Notes where a rule or kernel is registered; an error if there is one already."""
@@ -241,7 +250,7 @@ class OpDef:
         return rule
 
     def not_differentiable(self) -> OpDef:
-        """Gradients stop here without an error."""
+        """Gradients stop here without an error, although an output may hold floating-point or complex numbers."""
         self._claim("gradient rule")
         self.gradient_fn = None
         self.has_gradient_rule = True

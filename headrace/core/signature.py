@@ -11,6 +11,7 @@ Inputs stand before the semicolon, attributes after it.  A capitalised type that
 variable; its allowed dtypes are given beside the text (``T=NUMERIC``).  ``host`` marks an input whose *value*
 decides shapes: kernels receive it as plain Python numbers, shape rules as numbers with ``None`` for unknown ones.
 A number in brackets is the rank of an input, ``input: T[4]``; ``[2+]`` is two or more, ``[1-]`` one at most.
+An op all of whose outputs have the rank 0, ``size: int32[0]``, needs no shape rule.
 An attribute may have a least value or length, ``block_size: int >= 2``, or choices, ``padding: string in {SAME, VALID}``.
 ``ref`` marks a handle to mutable state; ``resource T`` the handle of a resource variable whose elements are T (``resource``
 alone is the handle of anything else: a table, a queue).
@@ -58,7 +59,7 @@ class Arg:
     host: bool = False
     ref: bool = False
     resource: bool = False  # of a ref: the handle of a resource variable
-    ranks: tuple[int, int] | None = None  # of an input: the least and the greatest
+    ranks: tuple[int, int] | None = None  # the least and the greatest; of an output only 0 means something
 
     @property
     def is_list(self) -> bool:

@@ -23,7 +23,6 @@ def _accumulator(name, resource_class):
         'reduction_type: string = "MEAN") -> (handle: resource)',
         dtype=SUMMED, handle=True, stateful=True, host=True,
     )  # fmt: skip
-    definition.not_differentiable()
 
     @definition.shape
     def _(dtype, shape, container, shared_name, reduction_type):
@@ -57,7 +56,6 @@ def _apply(name):
         f"{name}(handle: resource, local_step: host int64, gradient: dtype) -> ()",
         dtype=SUMMED, stateful=True, host=True,
     )  # fmt: skip
-    definition.not_differentiable()
 
     @definition.shape
     def _(handle, local_step, gradient):
@@ -105,7 +103,6 @@ apply_sparse = op(
     "gradient_values: dtype, gradient_shape: host int64[1]; has_known_shape: bool) -> ()",
     dtype=SUMMED, stateful=True, host=True,
 )  # fmt: skip
-apply_sparse.not_differentiable()
 
 
 @apply_sparse.shape
@@ -146,9 +143,7 @@ def _(handle, num_required, dtype, *, done):
 
 
 def _count(name):
-    definition = op(f"{name}(handle: resource) -> (num_accumulated: int32)", stateful=True, reads=True, host=True)
-    definition.not_differentiable()
-    definition.shape(lambda handle: ())
+    definition = op(f"{name}(handle: resource) -> (num_accumulated: int32[0])", stateful=True, reads=True, host=True)
 
     @definition.kernel
     def _(handle):
@@ -158,7 +153,6 @@ def _count(name):
 
 def _set_step(name):
     definition = op(f"{name}(handle: resource, new_global_step: host int64) -> ()", stateful=True, host=True)
-    definition.not_differentiable()
 
     @definition.shape
     def _(handle, new_global_step):

@@ -242,7 +242,7 @@ next_after = binary(
 for _name, _kernel in (
     ("BitwiseAnd", torch.bitwise_and), ("BitwiseOr", torch.bitwise_or), ("BitwiseXor", torch.bitwise_xor),
 ):  # fmt: skip
-    binary(_name, _kernel, INTEGER).not_differentiable()
+    binary(_name, _kernel, INTEGER)
 
 
 def _shift(shift):
@@ -252,8 +252,8 @@ def _shift(shift):
     return kernel
 
 
-binary("LeftShift", _shift(torch.bitwise_left_shift), INTEGER).not_differentiable()
-binary("RightShift", _shift(torch.bitwise_right_shift), INTEGER).not_differentiable()
+binary("LeftShift", _shift(torch.bitwise_left_shift), INTEGER)
+binary("RightShift", _shift(torch.bitwise_right_shift), INTEGER)
 
 # ---- several inputs
 

@@ -14,7 +14,6 @@ assertion = op(
     "Assert(condition: bool, data: list(T); summarize: int = 3) -> ()",
     T=ANY, stateful=True, opaque=True, takes_arrays=True, lenient=True,
 )  # fmt: skip
-assertion.not_differentiable()
 
 
 @assertion.shape

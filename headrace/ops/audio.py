@@ -76,7 +76,6 @@ def _(contents, desired_channels, desired_samples):
 
 
 encode = op("EncodeWav(audio: float32[2], sample_rate: int32[0]) -> (contents: string)", host=True, lenient=True)
-encode.not_differentiable()
 
 
 @encode.shape

@@ -21,11 +21,9 @@ HELD = tuple(t for t in ANY if t not in (resource, variant))
 
 barrier = op(
     "Barrier(; component_types: list(type), shapes: list(shape) = [], capacity: int = -1, "
-    'container: string = "", shared_name: string = "") -> (handle: resource)',
+    'container: string = "", shared_name: string = "") -> (handle: resource[0])',
     component_types=HELD, handle=True, stateful=True, host=True,
 )  # fmt: skip
-barrier.not_differentiable()
-barrier.shape(lambda component_types, shapes, capacity, container, shared_name: ())
 
 
 @barrier.state
@@ -53,7 +51,6 @@ insert_many = op(
     "BarrierInsertMany(handle: resource, keys: string, values: T; component_index: int) -> ()",
     T=HELD, asynchronous=True, stateful=True, host=True,
 )  # fmt: skip
-insert_many.not_differentiable()
 
 
 @insert_many.shape
@@ -160,8 +157,6 @@ close = op(
     stateful=True,
     host=True,
 )
-close.not_differentiable()
-close.shape(lambda handle, cancel_pending_enqueues: [])
 
 
 @close.begin
@@ -171,9 +166,7 @@ def _(handle, cancel_pending_enqueues, *, done):
 
 
 def _size(name, get):
-    definition = op(f"{name}(handle: resource) -> (size: int32)", stateful=True, reads=True, host=True)
-    definition.not_differentiable()
-    definition.shape(lambda handle: ())
+    definition = op(f"{name}(handle: resource) -> (size: int32[0])", stateful=True, reads=True, host=True)
 
     @definition.kernel
     def _(handle):

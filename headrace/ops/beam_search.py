@@ -12,7 +12,6 @@ gather_tree = op(
     "GatherTree(step_ids: T[3], parent_ids: T[3], max_sequence_lengths: int32[1], end_token: T[0]) -> (beams: T)",
     T=(dtypes.int32,),
 )
-gather_tree.not_differentiable()
 
 
 @gather_tree.shape

@@ -49,9 +49,6 @@ save_slices = op(
     T=_SAVED, transfers=True, saves=True, **_TRAITS,
 )  # fmt: skip
 
-for one in (save_v2, save, save_slices):
-    one.not_differentiable()
-
 
 def _save_shape(prefix, tensor_names, *rest):
     prefix.with_rank(0)
@@ -262,7 +259,6 @@ merge = op(
     " allow_missing_files: bool = False) -> ()",
     saves=True, **_TRAITS,
 )  # fmt: skip
-merge.not_differentiable()
 
 
 @merge.shape
@@ -288,12 +284,10 @@ def _path(value):
 
 
 sharded_filename = op(
-    "ShardedFilename(basename: string[0], shard: int32[0], num_shards: int32[0]) -> (filename: string)",
+    "ShardedFilename(basename: string[0], shard: int32[0], num_shards: int32[0]) -> (filename: string[0])",
     host=True,
     lenient=True,
 )
-sharded_filename.not_differentiable()
-sharded_filename.shape(lambda basename, shard, num_shards: ())
 
 
 @sharded_filename.kernel
@@ -302,10 +296,8 @@ def _(basename, shard, num_shards):
 
 
 sharded_filespec = op(
-    "ShardedFilespec(basename: string[0], num_shards: int32[0]) -> (filename: string)", host=True, lenient=True
+    "ShardedFilespec(basename: string[0], num_shards: int32[0]) -> (filename: string[0])", host=True, lenient=True
 )
-sharded_filespec.not_differentiable()
-sharded_filespec.shape(lambda basename, num_shards: ())
 
 
 @sharded_filespec.kernel

@@ -24,12 +24,11 @@ for _name, _kernel, _array, _sign in (
     ("Greater", torch.gt, np.greater, ">"), ("GreaterEqual", torch.ge, np.greater_equal, ">="),
 ):  # fmt: skip
     _comparison = binary(_name, _kernel, REAL, out="bool", array=_array, bits=unsigned.in_order(_kernel))
-    _comparison.not_differentiable().number_kernel(f"{{0}} {_sign} {{1}}")
+    _comparison.number_kernel(f"{{0}} {_sign} {{1}}")
 
 
 def _equality(name, compare, on_arrays):
     definition = op(f"{name}(x: T, y: T; incompatible_shape_error: bool = True) -> (z: bool)", T=COMPARABLE)
-    definition.not_differentiable()
 
     @definition.shape
     def _(x, y, incompatible_shape_error):
@@ -69,7 +68,6 @@ not_equal.number_kernel("{0} != {1}")
 
 approximate = op("ApproximateEqual(x: T, y: T; tolerance: float = 1e-05) -> (z: bool)", T=NUMERIC, lenient=True)
 approximate.shape(lambda x, y, tolerance: x.merge_with(y))
-approximate.not_differentiable()
 approximate.kernel(lambda x, y, tolerance: torch.abs(x - y) < tolerance)
 
 widen(approximate, lambda x, y, tolerance: torch.abs(x - y) < tolerance)
@@ -78,7 +76,6 @@ widen(approximate, lambda x, y, tolerance: torch.abs(x - y) < tolerance)
 
 negation = op("LogicalNot(x: bool) -> (y: bool)")
 negation.shape(lambda x: x)
-negation.not_differentiable()
 negation.kernel(torch.logical_not)
 negation.array_kernel(np.logical_not)
 negation.number_kernel("not {0}")
@@ -89,7 +86,6 @@ for _name, _function, _on_arrays, _sign in (
     _logic = op(f"{_name}(x: bool, y: bool) -> (z: bool)")
     _logic.shape(broadcast)
     _logic.refuse(refuse_broadcast)
-    _logic.not_differentiable()
     _logic.kernel(_function)
     _logic.array_kernel(_on_arrays)
     _logic.number_kernel(f"{{0}} {_sign} {{1}}")

@@ -85,7 +85,6 @@ def _(node, grad):
 
 
 no_op = op("NoOp() -> ()", stateful=True)
-no_op.not_differentiable()
 no_op.kernel(lambda: None)
 
 

@@ -194,7 +194,6 @@ def _unpacked(value, window_bits, several):
 
 
 decompress = op('DecodeCompressed(bytes: string; compression_type: string = "") -> (output: string)', host=True)
-decompress.not_differentiable()
 decompress.kernel(each(_decompress))
 
 
@@ -350,7 +349,6 @@ def _field(field, default, missing, column, row):
 # ---- files
 
 read_file = op("ReadFile(filename: string[0]) -> (contents: string)", host=True, stateful=True, reads=True)
-read_file.not_differentiable()
 read_file.shape(lambda filename: filename.with_rank(0))
 
 
@@ -367,7 +365,6 @@ def _(filename):
 
 
 write_file = op("WriteFile(filename: string[0], contents: string[0]) -> ()", host=True, stateful=True)
-write_file.not_differentiable()
 
 
 @write_file.shape
@@ -397,7 +394,6 @@ matching_files = op(
     reads=True,
     dynamic_shape=True,
 )
-matching_files.not_differentiable()
 
 
 @matching_files.shape

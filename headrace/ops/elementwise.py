@@ -143,7 +143,7 @@ digamma = unary(
 
 # ---- bits
 
-invert = unary("Invert", torch.bitwise_not, INTEGER).not_differentiable()
+invert = unary("Invert", torch.bitwise_not, INTEGER)
 
 
 def _count_bits(x):
@@ -152,7 +152,7 @@ def _count_bits(x):
     return ((wide.unsqueeze(-1) >> bits) & 1).sum(-1).to(torch.uint8)
 
 
-unary("PopulationCount", _count_bits, INTEGER, out="uint8").not_differentiable()
+unary("PopulationCount", _count_bits, INTEGER, out="uint8")
 
 # ---- gradients in terms of the output y
 

@@ -168,7 +168,6 @@ _LEVELS = {
 print_v2 = op(
     'PrintV2(input: string; output_stream: string = "stderr", end: string = "\\n") -> ()', stateful=True, host=True
 )
-print_v2.not_differentiable()
 
 
 @print_v2.shape
@@ -202,7 +201,6 @@ string_format = op(
     " -> (output: string)",
     T=ANY, host=True,
 )  # fmt: skip
-string_format.not_differentiable()
 
 
 @string_format.shape
@@ -229,9 +227,8 @@ def _text(value: str):
 
 # ---- the clock
 
-timestamp = op("Timestamp() -> (ts: float64)", stateful=True, host=True)
+timestamp = op("Timestamp() -> (ts: float64[0])", stateful=True, host=True)
 timestamp.not_differentiable()
-timestamp.shape(lambda: ())
 timestamp.kernel(lambda: torch.tensor(time.time(), dtype=torch.float64))
 
 # ---- numbers and bytes as text
@@ -241,7 +238,6 @@ as_string = op(
     ' fill: string = "") -> (output: string)',
     T=(*REAL, bool_, complex64, complex128, string), host=True,
 )  # fmt: skip
-as_string.not_differentiable()
 as_string.shape(lambda input, precision, scientific, shortest, width, fill: input)
 
 
@@ -302,7 +298,6 @@ def _decode(value):
 
 
 encode_base64 = op("EncodeBase64(input: string; pad: bool = False) -> (output: string)", host=True)
-encode_base64.not_differentiable()
 encode_base64.shape(lambda input, pad: input)
 
 
@@ -313,6 +308,5 @@ def _(input, pad):
 
 
 decode_base64 = op("DecodeBase64(input: string) -> (output: string)", host=True)
-decode_base64.not_differentiable()
 decode_base64.shape(lambda input: input)
 decode_base64.kernel(each(_decode))

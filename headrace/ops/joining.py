@@ -119,7 +119,6 @@ concat.kernel(lambda concat_dim, values: torch.cat(values, concat_dim))
 concat.kernel(lambda concat_dim, values: np.concatenate(values, concat_dim), T=dtypes.string)
 
 offset = op("ConcatOffset(concat_dim: host int32[0], shape: N*int32[1]) -> (offset: N*int32)", lenient=True)
-offset.not_differentiable()
 
 
 @offset.shape

@@ -31,11 +31,9 @@ _HANDLE = (
 
 def _table(name, inputs="", options="", fixed=False):
     definition = op(
-        f"{name}({inputs}; {_HANDLE}{options}) -> (table_handle: resource)",
+        f"{name}({inputs}; {_HANDLE}{options}) -> (table_handle: resource[0])",
         key_dtype=HELD, value_dtype=HELD, handle=True, stateful=True, host=True,
     )  # fmt: skip
-    definition.not_differentiable()
-    definition.shape(lambda *arguments: ())
 
     @definition.state
     def _(context):
@@ -100,7 +98,6 @@ initialize = op(
     "InitializeTableV2(table_handle: resource, keys: Tkey, values: Tval) -> ()", Tkey=HELD, Tval=HELD, stateful=True,
     host=True,
 )  # fmt: skip
-initialize.not_differentiable()
 
 
 @initialize.shape
@@ -124,7 +121,6 @@ from_file = op(
     ' vocab_size: int = -1, delimiter: string = "\\t", offset: int = 0) -> ()',
     stateful=True, host=True,
 )  # fmt: skip
-from_file.not_differentiable()
 
 
 @from_file.shape
@@ -216,9 +212,7 @@ def _(table_handle, keys, default_value):
     return _array(table_handle.find(_items(keys), default), dtype, shape)
 
 
-size = op("LookupTableSizeV2(table_handle: resource) -> (size: int64)", stateful=True, reads=True, host=True)
-size.not_differentiable()
-size.shape(lambda table_handle: ())
+size = op("LookupTableSizeV2(table_handle: resource) -> (size: int64[0])", stateful=True, reads=True, host=True)
 on_host(size, lambda table_handle: np.array(len(table_handle)))
 
 export = op(
@@ -249,8 +243,6 @@ def _change(name, change):
     definition = op(
         f"{name}(table_handle: resource, keys: Tin, values: Tout) -> ()", Tin=HELD, Tout=HELD, stateful=True, host=True
     )
-    definition.not_differentiable()
-    definition.shape(lambda table_handle, keys, values: [])
 
     @definition.kernel
     def _(table_handle, keys, values):
@@ -269,6 +261,4 @@ _change("LookupTableInsertV2", Table.insert)
 _change("LookupTableImportV2", _import)
 
 remove = op("LookupTableRemoveV2(table_handle: resource, keys: Tin) -> ()", Tin=HELD, stateful=True, host=True)
-remove.not_differentiable()
-remove.shape(lambda table_handle, keys: [])
 remove.kernel(lambda table_handle, keys: table_handle.remove(_items(keys)))

@@ -8,14 +8,9 @@ from headrace.core.registry import op
 from headrace.resources.state.memory import COUNTED, bytes_in_use, max_bytes_in_use, memory_limit, variable_bytes
 
 _TRAITS = {"stateful": True, "reads": True, "opaque": True, "host_output": True}
-in_use = op("BytesInUse() -> (out: int64)", **_TRAITS)
-at_most = op("MaxBytesInUse() -> (out: int64)", **_TRAITS)
-limit = op("BytesLimit() -> (out: int64)", **_TRAITS)
-
-for one in (in_use, at_most, limit):
-    one.not_differentiable()
-    one.shape(lambda: ())
-
+in_use = op("BytesInUse() -> (out: int64[0])", **_TRAITS)
+at_most = op("MaxBytesInUse() -> (out: int64[0])", **_TRAITS)
+limit = op("BytesLimit() -> (out: int64[0])", **_TRAITS)
 
 in_use.state(lambda context: (context.device_name, context.resources))
 

@@ -6,10 +6,8 @@ from headrace.core.registry import op
 from headrace.resources.state.mutex import Mutex
 
 mutex = op(
-    'MutexV2(; container: string = "", shared_name: string = "") -> (resource: resource)', handle=True, stateful=True
+    'MutexV2(; container: string = "", shared_name: string = "") -> (resource: resource[0])', handle=True, stateful=True
 )
-mutex.not_differentiable()
-mutex.shape(lambda container, shared_name: ())
 
 
 @mutex.state
@@ -18,9 +16,8 @@ def _(context):
     return context.resource(Mutex, lambda: Mutex(name, str(context.source)), by_node_name=True)
 
 
-lock = op("MutexLock(mutex: resource) -> (mutex_lock: variant)", stateful=True, host=True, asynchronous=True)
+lock = op("MutexLock(mutex: resource) -> (mutex_lock: variant[0])", stateful=True, host=True, asynchronous=True)
 lock.not_differentiable()
-lock.shape(lambda mutex: ())
 
 
 @lock.begin
@@ -29,6 +26,4 @@ def _(mutex, *, done, step):
 
 
 unlock = op("ConsumeMutexLock(mutex_lock: variant) -> ()", stateful=True, host=True)
-unlock.not_differentiable()
-unlock.shape(lambda mutex_lock: [])
 unlock.kernel(lambda mutex_lock: mutex_lock.release())

@@ -18,7 +18,6 @@ def _states_of(context):
 
 
 node_states = op("_NodeStates() -> (names: string, states: string)", reads=True, **_TRAITS)
-node_states.not_differentiable()
 node_states.shape(lambda: ((None,), (None,)))
 node_states.state(_states_of)
 
@@ -30,7 +29,6 @@ def _(*, state):
 
 
 restore = op("_RestoreNodeStates(names: string, states: string) -> ()", **_TRAITS)
-restore.not_differentiable()
 restore.state(_states_of)
 
 

@@ -558,7 +558,6 @@ def _dense_steps(lists, names, key, dtype, shape, allowed):
 # ---- examples written as JSON
 
 decode_json = op("DecodeJSONExample(json_examples: string) -> (binary_examples: string)", host=True)
-decode_json.not_differentiable()
 decode_json.shape(lambda json_examples: json_examples)
 
 

@@ -13,7 +13,6 @@ from headrace.graph import raw_ops
 from headrace.ops.declare.unsigned import move_as_signed
 
 where = op("Where(input: T) -> (index: int64)", T=(*NUMERIC, dtypes.bool), dynamic_shape=True)
-where.not_differentiable()
 where.shape(lambda input: (None, input.ndims))
 
 

@@ -30,11 +30,9 @@ HELD = tuple(t for t in ANY if t not in (resource, variant))
 def _queue(class_name, make_store, options="", types="component_types: list(type) >= 1"):
     definition = op(
         f"{class_name}V2(; {types}, shapes: list(shape) = [], capacity: int = -1, {options}"
-        'container: string = "", shared_name: string = "") -> (handle: resource)',
+        'container: string = "", shared_name: string = "") -> (handle: resource[0])',
         handle=True, stateful=True, host=True,
     )  # fmt: skip
-    definition.not_differentiable()
-    definition.shape(lambda *arguments: ())
 
     @definition.state
     def _(context):
@@ -100,14 +98,12 @@ _queue("PriorityQueue", lambda attrs: PriorityStore(), types="component_types: l
 _queue("RandomShuffleQueue", _shuffled, "min_after_dequeue: int = 0, seed: int = 0, seed2: int = 0, ")
 
 choose = op(
-    "_ChooseHandle(index: host int32, handles: list(T)) -> (handle: resource)",
+    "_ChooseHandle(index: host int32, handles: list(T)) -> (handle: resource[0])",
     T=(resource,),
     host=True,
     stateful=True,
     reads=True,
 )
-choose.not_differentiable()
-choose.shape(lambda index, handles: ())
 
 
 @choose.kernel
@@ -125,8 +121,6 @@ def _enqueue(name):
         f"{name}(handle: resource, components: list(Tcomponents); timeout_ms: int = -1) -> ()",
         Tcomponents=HELD, asynchronous=True, keeps=True, stateful=True, host=True,
     )  # fmt: skip
-    definition.not_differentiable()
-    definition.shape(lambda handle, components, timeout_ms: [])
     return definition
 
 
@@ -270,8 +264,6 @@ close = op(
     stateful=True,
     host=True,
 )
-close.not_differentiable()
-close.shape(lambda handle, cancel_pending_enqueues: [])
 
 
 @close.begin
@@ -281,9 +273,7 @@ def _(handle, cancel_pending_enqueues, *, done):
 
 
 def _property(name, output, dtype, get):
-    definition = op(f"{name}(handle: resource) -> ({output}: {dtype.name})", stateful=True, reads=True, host=True)
-    definition.not_differentiable()
-    definition.shape(lambda handle: ())
+    definition = op(f"{name}(handle: resource) -> ({output}: {dtype.name}[0])", stateful=True, reads=True, host=True)
 
     @definition.kernel
     def _(handle):
@@ -297,7 +287,6 @@ _property("QueueIsClosedV2", "is_closed", bool_, lambda queue: queue.is_closed)
 # ---- the state of a queue as tensors
 
 state = op("_QueueState(handle: resource) -> (elements: string, position: int64)", stateful=True, reads=True, host=True)
-state.not_differentiable()
 state.shape(lambda handle: ((None, None), (None,)))
 
 
@@ -311,7 +300,6 @@ def _(handle):
 
 
 restore = op("_RestoreQueueState(handle: resource, elements: string, position: int64) -> ()", stateful=True, host=True)
-restore.not_differentiable()
 
 
 @restore.shape

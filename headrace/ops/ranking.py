@@ -117,4 +117,3 @@ in_top_attr = op("InTopK(predictions: float32[2], targets: T[1]; k: int) -> (pre
 for _op in (in_top, in_top_attr):
     _op.shape(_among_shape)
     _op.kernel(_among)
-    _op.not_differentiable()

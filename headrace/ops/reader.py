@@ -20,9 +20,7 @@ _SHARING = 'container: string = "", shared_name: string = ""'
 
 def _reader(name, records, attrs=_SHARING, single=False):
     """Declares a reader; `records(**attrs)` gives the function that opens a work unit."""
-    definition = op(f"{name}V2(; {attrs}) -> (reader_handle: resource)", handle=True, stateful=True, host=True)
-    definition.not_differentiable()
-    definition.shape(lambda *values: ())
+    definition = op(f"{name}V2(; {attrs}) -> (reader_handle: resource[0])", handle=True, stateful=True, host=True)
     definition.state(partial(_made, name, records, single))
 
 
@@ -84,7 +82,6 @@ read = op(
     "ReaderReadV2(reader_handle: resource, queue_handle: resource) -> (key: string, value: string)",
     stateful=True, host=True, asynchronous=True,
 )  # fmt: skip
-read.not_differentiable()
 read.shape(lambda reader_handle, queue_handle: ((), ()))
 
 
@@ -101,7 +98,6 @@ read_up_to = op(
     " -> (keys: string, values: string)",
     stateful=True, host=True, asynchronous=True,
 )  # fmt: skip
-read_up_to.not_differentiable()
 
 
 @read_up_to.shape
@@ -122,9 +118,7 @@ def _(reader_handle, queue_handle, num_records, *, done):
 
 
 def _count(name, output, count):
-    definition = op(f"{name}(reader_handle: resource) -> ({output}: int64)", stateful=True, host=True, reads=True)
-    definition.not_differentiable()
-    definition.shape(lambda reader_handle: ())
+    definition = op(f"{name}(reader_handle: resource) -> ({output}: int64[0])", stateful=True, host=True, reads=True)
     definition.kernel(lambda reader_handle: torch.tensor(count(reader_handle)))
 
 
@@ -132,14 +126,11 @@ _count("ReaderNumRecordsProducedV2", "records_produced", lambda reader: reader.r
 _count("ReaderNumWorkUnitsCompletedV2", "units_completed", lambda reader: reader.units_completed)
 
 serialize_state = op(
-    "ReaderSerializeStateV2(reader_handle: resource) -> (state: string)", stateful=True, host=True, reads=True
+    "ReaderSerializeStateV2(reader_handle: resource) -> (state: string[0])", stateful=True, host=True, reads=True
 )
-serialize_state.not_differentiable()
-serialize_state.shape(lambda reader_handle: ())
 serialize_state.kernel(lambda reader_handle: scalar_of(reader_handle.serialized()))
 
 restore_state = op("ReaderRestoreStateV2(reader_handle: resource, state: string) -> ()", stateful=True, host=True)
-restore_state.not_differentiable()
 
 
 @restore_state.shape
@@ -151,8 +142,6 @@ def _(reader_handle, state):
 restore_state.kernel(lambda reader_handle, state: reader_handle.restore(state[()]))
 
 reset = op("ReaderResetV2(reader_handle: resource) -> ()", stateful=True, host=True)
-reset.not_differentiable()
-reset.shape(lambda reader_handle: [])
 reset.kernel(lambda reader_handle: reader_handle.reset())
 
 # ---- the place of any reader, which TensorFlow's states know of two only
@@ -160,7 +149,6 @@ reset.kernel(lambda reader_handle: reader_handle.reset())
 position = op(
     "_ReaderPosition(reader_handle: resource) -> (unit: string, counts: int64)", stateful=True, reads=True, host=True
 )
-position.not_differentiable()
 position.shape(lambda reader_handle: ((), (4,)))
 
 
@@ -171,7 +159,6 @@ def _(reader_handle):
 
 
 move = op("_MoveReader(reader_handle: resource, unit: string, counts: int64) -> ()", stateful=True, host=True)
-move.not_differentiable()
 
 
 @move.shape

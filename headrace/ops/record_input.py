@@ -17,7 +17,6 @@ record_input = op(
     'compression_type: string = "") -> (records: string)',
     asynchronous=True, stateful=True, host=True,
 )  # fmt: skip
-record_input.not_differentiable()
 
 
 @record_input.shape

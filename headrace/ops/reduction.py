@@ -261,7 +261,6 @@ for _name, _kernel, _array in (("All", torch.all, np.logical_and.reduce), ("Any"
     )
     _truth.shape(_reduced)
     _truth.refuse(_refuse_axes)
-    _truth.not_differentiable()
     _truth.kernel(functools.partial(_are, _kernel))
     _truth.array_kernel(lambda x, axis, keep, reduce=_array: reduce(x, _as_tuple(axis), None, None, keep))
 
@@ -286,7 +285,6 @@ def _argument(name, search):
         f"{name}(input: T, dimension: host Tidx[0]; output_type: type = int64) -> (output: output_type)",
         T=(*REAL, dtypes.bool), Tidx=INDEX, output_type=INDEX, lenient=True,
     )  # fmt: skip
-    definition.not_differentiable()
 
     @definition.shape
     def _(input, dimension, output_type):

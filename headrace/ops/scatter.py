@@ -256,7 +256,6 @@ scatter_nd_sub = _declare(
 # ---- counting
 
 count_up_to = op("CountUpTo(ref: ref T; limit: int) -> (output: T)", T=INDEX, writes=True, stateful=True, opaque=True)
-count_up_to.not_differentiable()
 count_up_to.shape(lambda ref, limit: ref.with_rank(0))
 
 

@@ -39,7 +39,6 @@ for _name, _right in (("LowerBound", False), ("UpperBound", True)):
         T=REAL,
         out_type=INDEX,
     )
-    _op.not_differentiable()
     _op.shape(_bound_shape)
     _op.kernel(_bound(_right))
 
@@ -47,7 +46,6 @@ for _name, _right in (("LowerBound", False), ("UpperBound", True)):
 bucketize = op(
     "Bucketize(input: T; boundaries: list(float)) -> (output: int32)", T=(int32, int64, float32, float64), view=False
 )
-bucketize.not_differentiable()
 
 
 @bucketize.shape
@@ -102,7 +100,6 @@ unravel = op(
     "UnravelIndex(indices: Tidx, dims: host Tidx[1]) -> (output: Tidx)",
     Tidx=INDEX, view=False, lenient=True, opaque_on_cpu=True,
 )  # fmt: skip
-unravel.not_differentiable()
 
 
 @unravel.shape

@@ -344,7 +344,6 @@ histogram = op(
     "HistogramFixedWidth(values: T, value_range: T[1], nbins: host int32[0]; dtype: type = int32) -> (out: dtype)",
     T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64), dtype=INDEX, lenient=True,
 )  # fmt: skip
-histogram.not_differentiable()
 
 
 @histogram.shape

@@ -14,9 +14,7 @@ from headrace.resources.calling.packed import pack, unpack
 HELD = tuple(t for t in ANY if t not in (resource, variant) and not t.is_quantized)
 
 
-serialize = op("SerializeTensor(tensor: T) -> (serialized: string)", T=HELD, host=True)
-serialize.not_differentiable()
-serialize.shape(lambda tensor: ())
+serialize = op("SerializeTensor(tensor: T) -> (serialized: string[0])", T=HELD, host=True)
 serialize.kernel(lambda tensor: scalar_of(pack(tensor, raw_strings=False)))
 
 
@@ -46,7 +44,6 @@ def _check_scalar(serialized):
 _PARTS = "sparse_indices: int64[2], sparse_values: T[1], sparse_shape: int64[1]; out_type: type = string"
 
 one = op(f"SerializeSparse({_PARTS}) -> (serialized_sparse: string)", T=HELD, out_type=string, host=True)
-one.not_differentiable()
 
 
 @one.shape
@@ -68,7 +65,6 @@ many = op(
     host=True,
     dynamic_shape=True,
 )
-many.not_differentiable()
 
 
 @many.shape

@@ -13,8 +13,8 @@ from headrace.resources.state.session_tensor import SessionTensors
 
 # `transfers`: the value is kept where it is, though a handle is a string and strings are on the host.
 _TRAITS = {"stateful": True, "opaque": True}
-keep = op("GetSessionHandle(value: T) -> (handle: string)", T=ANY, transfers=True, **_TRAITS)
-keep_v2 = op("GetSessionHandleV2(value: T) -> (handle: resource)", T=ANY, transfers=True, **_TRAITS)
+keep = op("GetSessionHandle(value: T) -> (handle: string[0])", T=ANY, transfers=True, **_TRAITS)
+keep_v2 = op("GetSessionHandleV2(value: T) -> (handle: resource[0])", T=ANY, transfers=True, **_TRAITS)
 get = op("GetSessionTensor(handle: host string; dtype: type) -> (value: dtype)", dtype=ANY, view=True, **_TRAITS)
 delete = op("DeleteSessionTensor(handle: host string) -> ()", **_TRAITS)
 
@@ -22,10 +22,7 @@ for one in (keep, keep_v2, get, delete):
     one.not_differentiable()
     one.state(lambda context: SessionTensors.of(context.resources, context.owner))
 
-keep.shape(lambda value: ())
-keep_v2.shape(lambda value: ())
 get.shape(lambda handle, dtype: None)
-delete.shape(lambda handle: [])
 
 
 @keep.kernel

@@ -106,7 +106,6 @@ size = op(
     "SetSize(set_indices: int64[2], set_values: T[1], set_shape: host int64[1]; validate_indices: bool = True) -> (size: int32)",
     T=VALUES, host=True, dynamic_shape=True,
 )  # fmt: skip
-size.not_differentiable()
 size.shape(lambda indices, values, shape, validate: None)  # TensorFlow does not say it, and programs check that
 
 
@@ -120,7 +119,6 @@ def _(set_indices, set_values, set_shape, validate_indices):
 
 
 dense_dense = op(f"DenseToDenseSetOperation(set1: T[2+], set2: T[2+]; {_ATTRS}) -> {_OUT}", **_TRAITS)
-dense_dense.not_differentiable()
 
 
 @dense_dense.shape
@@ -145,7 +143,6 @@ dense_sparse = op(
     f"set2_shape: host int64[1]; {_ATTRS}) -> {_OUT}",
     **_TRAITS,
 )
-dense_sparse.not_differentiable()
 
 
 @dense_sparse.shape
@@ -169,7 +166,6 @@ sparse_sparse = op(
     f"set2_shape: host int64[1]; {_ATTRS}) -> {_OUT}",
     **_TRAITS,
 )
-sparse_sparse.not_differentiable()
 
 
 @sparse_sparse.shape

@@ -23,7 +23,6 @@ from headrace.ops.internal.opaque import is_traced
 
 _QUESTION = {"host_output": True, "of_shapes": True}
 shape = op("Shape(input: T; out_type: type = int32) -> (output: out_type)", T=ANY, out_type=INDEX, **_QUESTION)
-shape.not_differentiable()
 shape.shape(lambda input, out_type: (input.ndims,))
 shape.kernel(lambda input, out_type: torch.tensor(input.shape, dtype=out_type))
 shape.value(lambda node, input: _dims_array(node.inputs[0].shape.tuple))
@@ -36,14 +35,11 @@ def _dims_array(dims):
 
 
 shape_n = op("ShapeN(input: N*T; out_type: type = int32) -> (output: N*out_type)", T=ANY, out_type=INDEX, **_QUESTION)
-shape_n.not_differentiable()
 shape_n.shape(lambda input, out_type: [(s.ndims,) for s in input])
 shape_n.value(lambda node, *inputs: tuple(_dims_array(t.shape.tuple) for t in node.inputs))
 shape_n.kernel(lambda input, out_type: [torch.tensor(x.shape, dtype=out_type) for x in input])
 
-size = op("Size(input: T; out_type: type = int32) -> (output: out_type)", T=ANY, out_type=INDEX, **_QUESTION)
-size.not_differentiable()
-size.shape(lambda input, out_type: ())
+size = op("Size(input: T; out_type: type = int32) -> (output: out_type[0])", T=ANY, out_type=INDEX, **_QUESTION)
 size.kernel(lambda input, out_type: torch.tensor(math.prod(input.shape), dtype=out_type))
 
 
@@ -53,9 +49,7 @@ def _(node, input):
     return None if count is None else np.array(count)
 
 
-rank = op("Rank(input: T) -> (output: int32)", T=ANY, **_QUESTION)
-rank.not_differentiable()
-rank.shape(lambda input: ())
+rank = op("Rank(input: T) -> (output: int32[0])", T=ANY, **_QUESTION)
 rank.kernel(lambda input: torch.tensor(input.ndim, dtype=torch.int32))
 
 
@@ -298,7 +292,6 @@ def _(node, grad):
 
 
 invert_permutation = op("InvertPermutation(x: T[1]) -> (y: T)", T=INDEX, opaque_on_cpu=True)
-invert_permutation.not_differentiable()
 invert_permutation.shape(lambda x: x.with_rank(1))
 
 
@@ -358,7 +351,6 @@ def _(node, input, shape):
 
 
 broadcast_args = op("BroadcastArgs(s0: T[1], s1: T[1]) -> (r0: T)", T=INDEX, host=True)
-broadcast_args.not_differentiable()
 
 
 @broadcast_args.shape
@@ -390,7 +382,6 @@ def _together(a, b):
 gradient_args = op(
     "BroadcastGradientArgs(s0: T[1], s1: T[1]) -> (r0: T, r1: T)", T=INDEX, host=True, dynamic_shape=True
 )
-gradient_args.not_differentiable()
 gradient_args.shape(lambda s0, s1: [(None,), (None,)])
 
 

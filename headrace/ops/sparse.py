@@ -70,7 +70,6 @@ reshape = op(
     " -> (output_indices: int64, output_shape: int64)",
     opaque=True,
 )  # fmt: skip
-reshape.not_differentiable()
 
 
 @reshape.shape

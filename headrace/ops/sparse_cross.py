@@ -57,7 +57,6 @@ cross = op(
     sparse_types=_VALUES, dense_types=_VALUES, out_type=_VALUES, internal_type=_VALUES, N=0, host=True,
     dynamic_shape=True,
 )  # fmt: skip
-cross.not_differentiable()
 
 
 @cross.shape

@@ -405,7 +405,6 @@ def _(node, grad):
 
 
 reduced_shape = op("_SparseReducedShape(shape: host int64[1], axes: host int32) -> (output: int64)")
-reduced_shape.not_differentiable()
 reduced_shape.shape(lambda shape, axes: (None if shape is None else len(shape),))
 reduced_shape.kernel(
     lambda shape, axes: torch.tensor(_reduced_shape(shape, _axes_left(len(shape), axes), True), dtype=torch.int64)

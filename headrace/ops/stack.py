@@ -33,7 +33,6 @@ def _stack(suffix, making, handle):
     make.shape(lambda *args: (2,))
     push.shape(lambda handle, elem, swap_memory: elem)
     pop.shape(lambda handle, elem_type: None)
-    close.shape(lambda handle: [])
     push.kernel(_push)
     pop.kernel(lambda handle, elem_type: handle.pop())
     close.kernel(lambda handle: handle.close())

@@ -59,7 +59,6 @@ def _row(context):
 
 
 stage = _declare(f"Stage(values: list(dtypes); {LIMITS}) -> ()", _row, dtypes=HELD, asynchronous=True, keeps=True)
-stage.shape(lambda values, capacity, memory_limit, container, shared_name: [])
 
 
 @stage.begin
@@ -100,8 +99,7 @@ def _(index, dtypes, capacity, memory_limit, container, shared_name, *, done, st
 
 
 def _size(name, state, get):
-    definition = _declare(f"{name}(; {NAMED}) -> (size: int32)", state, reads=True, host=True)
-    definition.shape(lambda dtypes, capacity, memory_limit, container, shared_name: ())
+    definition = _declare(f"{name}(; {NAMED}) -> (size: int32[0])", state, reads=True, host=True)
 
     @definition.kernel
     def _(dtypes, capacity, memory_limit, container, shared_name, *, state):
@@ -110,7 +108,6 @@ def _size(name, state, get):
 
 def _clear(name, state):
     definition = _declare(f"{name}(; {NAMED}) -> ()", state, host=True)
-    definition.shape(lambda dtypes, capacity, memory_limit, container, shared_name: [])
 
     @definition.kernel
     def _(dtypes, capacity, memory_limit, container, shared_name, *, state):

@@ -16,20 +16,18 @@ from headrace.graph import raw_ops
 from headrace.resources.calling.value import tensor_held
 
 # What it is for tells it from stashes of other devices: no pass takes one for the other.
-empty = op('_EmptyStash(; purpose: string = "") -> (stash: variant)', opaque=True)
-empty.shape(lambda purpose: ())
+empty = op('_EmptyStash(; purpose: string = "") -> (stash: variant[0])', opaque=True)
 empty.not_differentiable()
 empty.kernel(lambda purpose: ())
 
 push = op(
-    "_PushStash(rest: variant, values: list(T)) -> (stash: variant)",
+    "_PushStash(rest: variant, values: list(T)) -> (stash: variant[0])",
     T=ANY,
     view=True,
     opaque=True,
     takes_numbers=True,
     takes_arrays=True,
 )
-push.shape(lambda rest, values: ())
 push.inline_kernel("({0}, {1})")
 push.kernel(lambda rest, values: (rest, values))
 
@@ -82,8 +80,7 @@ class Swapped:
         return self.back() + (other.back() if isinstance(other, Swapped) else other)
 
 
-swap_out = op("_SwapOut(value: T) -> (swapped: variant)", T=ANY, view=True, opaque=True)
-swap_out.shape(lambda value: ())
+swap_out = op("_SwapOut(value: T) -> (swapped: variant[0])", T=ANY, view=True, opaque=True)
 swap_out.kernel(lambda value: Swapped(value) if value.is_cuda else value)
 swap_out.gradient(lambda node, grad: [_swapped_in(grad, node.inputs[0])])
 
@@ -99,13 +96,11 @@ def _swapped_in(swapped, like):
     return value
 
 
-zeros = op("_ZerosVariant(x: variant) -> (y: variant)", opaque=True)
-zeros.shape(lambda x: ())
+zeros = op("_ZerosVariant(x: variant) -> (y: variant[0])", opaque=True)
 zeros.gradient(lambda node, grad: [None])
 zeros.kernel(lambda x: zeros_of(x))
 
-add = op("_AddVariants(x: variant, y: variant) -> (z: variant)", view=True, opaque=True)
-add.shape(lambda x, y: ())
+add = op("_AddVariants(x: variant, y: variant) -> (z: variant[0])", view=True, opaque=True)
 add.gradient(lambda node, grad: [grad, grad])
 add.kernel(lambda x, y: sum_of(x, y))
 
@@ -157,8 +152,9 @@ def sum_of(x, y):
 
 # ---- rows that a loop collects (passes/defer_sums.py)
 
-push_row = op("_PushRow(rest: variant, value: T) -> (rows: variant)", T=ANY, view=True, opaque=True, takes_arrays=True)
-push_row.shape(lambda rest, value: ())
+push_row = op(
+    "_PushRow(rest: variant, value: T) -> (rows: variant[0])", T=ANY, view=True, opaque=True, takes_arrays=True
+)
 push_row.not_differentiable()
 push_row.inline_kernel("({0}, {1})")
 push_row.kernel(lambda rest, value: (rest, value))

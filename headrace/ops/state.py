@@ -134,7 +134,6 @@ variable_shape = op(
     "VariableShape(input: resource T; out_type: type = int32) -> (output: out_type)",
     T=ANY, out_type=INDEX, reads=True, stateful=True, by_ref="Shape",
 )  # fmt: skip
-variable_shape.not_differentiable()
 variable_shape.shape(lambda input, out_type: [input.ndims])
 variable_shape.kernel(lambda input, out_type: torch.tensor(input.value.shape, dtype=out_type))
 
@@ -146,25 +145,19 @@ def _(node, input):
 
 
 initialized = op(
-    "IsVariableInitialized(ref: ref dtype) -> (is_initialized: bool)", dtype=ANY, reads=True, stateful=True
+    "IsVariableInitialized(ref: ref dtype) -> (is_initialized: bool[0])", dtype=ANY, reads=True, stateful=True
 )
-initialized.not_differentiable()
-initialized.shape(lambda ref: ())
 initialized.kernel(lambda ref: torch.tensor(ref.initialized))
 resource_form(initialized, "VarIsInitializedOp", names={"ref": "resource"})
 
 # TensorFlow's hint that a read need not copy, which none does here.
 disable_copy = op("DisableCopyOnRead(resource: resource T) -> ()", T=ANY, stateful=True, opaque=True)
-disable_copy.not_differentiable()
-disable_copy.shape(lambda resource: [])
 disable_copy.kernel(lambda resource: None)
 
 destroy = op(
     "DestroyResourceOp(resource: resource T; ignore_lookup_error: bool = True) -> ()",
     T=ANY, writes=True, stateful=True, opaque=True,
 )  # fmt: skip
-destroy.not_differentiable()
-destroy.shape(lambda resource, ignore_lookup_error: [])
 
 
 @destroy.kernel

@@ -203,7 +203,6 @@ stateless_int = op(
     " -> (output: dtype)",
     T=INDEX, Tseed=INDEX, dtype=INDEX, lenient=True,
 )  # fmt: skip
-stateless_int.not_differentiable()
 
 
 @stateless_int.shape
@@ -237,7 +236,6 @@ stateless_full_int = op(
     "StatelessRandomUniformFullInt(shape: host T[1], seed: Tseed[1]; dtype: type = uint64) -> (output: dtype)",
     T=INDEX, Tseed=(*INDEX, uint32, uint64), dtype=(int32, int64, uint32, uint64), lenient=True,
 )  # fmt: skip
-stateless_full_int.not_differentiable()
 
 
 @stateless_full_int.shape
@@ -262,7 +260,6 @@ stateless_multinomial = op(
     " -> (output: output_dtype)",
     T=REAL, Tseed=INDEX, output_dtype=INDEX, lenient=True,
 )  # fmt: skip
-stateless_multinomial.not_differentiable()
 
 
 @stateless_multinomial.shape

@@ -31,7 +31,6 @@ from headrace.ops.shared.string_array import (
 def _same(name, signature, convert):
     """An op that gives a string for every string."""
     definition = op(f"{name}({signature}) -> (output: string)", host=True)
-    definition.not_differentiable()
     definition.shape(lambda input, *attrs: input)
     definition.kernel(each(convert))
     return definition
@@ -45,7 +44,6 @@ _same("StringStrip", "input: string", bytes.strip)
 def _cased(name, plain, text):
     """Changes ASCII letters only, unless an encoding is named: then the strings are UTF-8."""
     definition = op(f'{name}(input: string; encoding: string = "") -> (output: string)', host=True)
-    definition.not_differentiable()
     definition.shape(lambda input, encoding: input)
 
     @definition.kernel
@@ -69,7 +67,6 @@ def _check_unit(unit):
 
 
 length = op('StringLength(input: string; unit: string = "BYTE") -> (output: int32)', host=True)
-length.not_differentiable()
 
 
 @length.shape
@@ -95,7 +92,6 @@ on_host(length, _lengths)
 # ---- joining
 
 join = op('StringJoin(inputs: N*string; separator: string = "") -> (output: string)', host=True)
-join.not_differentiable()
 
 
 @join.shape
@@ -122,7 +118,6 @@ reduce_join = op(
     " -> (output: string)",
     host=True,
 )  # fmt: skip
-reduce_join.not_differentiable()
 
 
 def _axes(rank, axes):
@@ -170,7 +165,6 @@ segment_join = op(
     ' separator: string = "") -> (output: string)',
     Tindices=INDEX, Tnumsegments=INDEX, host=True, lenient=True,
 )  # fmt: skip
-segment_join.not_differentiable()
 
 
 @segment_join.shape
@@ -208,7 +202,6 @@ def _(inputs, segment_ids, num_segments, separator):
 def _split_op(signature, split):
     """``split`` gives the parts of all strings in a list, and how many each string has."""
     definition = op(f"{signature} -> (indices: int64, values: string, shape: int64)", host=True, dynamic_shape=True)
-    definition.not_differentiable()
 
     @definition.shape
     def _(input, separator, *attrs):
@@ -262,7 +255,6 @@ _split_op("StringSplitV2(input: string[1], sep: string[0]; maxsplit: int = -1)",
 # ---- parts
 
 substr = op('Substr(input: string, pos: T, len: T; unit: string = "BYTE") -> (output: string)', T=INDEX, host=True)
-substr.not_differentiable()
 
 
 @substr.shape
@@ -350,7 +342,6 @@ replace = op(
     "RegexReplace(input: string, pattern: string[0], rewrite: string[0]; replace_global: bool = True) -> (output: string)",
     host=True,
 )  # fmt: skip
-replace.not_differentiable()
 
 
 @replace.shape
@@ -374,7 +365,6 @@ static_replace = op(
     " -> (output: string)",
     host=True,
 )  # fmt: skip
-static_replace.not_differentiable()
 static_replace.shape(lambda input, pattern, rewrite, replace_global: input)
 static_replace.kernel(
     lambda input, pattern, rewrite, replace_global: _replace_all(
@@ -383,7 +373,6 @@ static_replace.kernel(
 )
 
 full_match = op("RegexFullMatch(input: string, pattern: string[0]) -> (output: bool)", host=True)
-full_match.not_differentiable()
 
 
 @full_match.shape
@@ -395,7 +384,6 @@ def _(input, pattern):
 on_host(full_match, lambda input, pattern: _matches(input, pattern[()]))
 
 static_full_match = op("StaticRegexFullMatch(input: string; pattern: string) -> (output: bool)", host=True)
-static_full_match.not_differentiable()
 static_full_match.shape(lambda input, pattern: input)
 on_host(static_full_match, lambda input, pattern: _matches(input, encode(pattern)))
 
@@ -404,7 +392,6 @@ on_host(static_full_match, lambda input, pattern: _matches(input, encode(pattern
 
 def _buckets(signature, hash_of):
     definition = op(f"{signature} -> (output: int64)", host=True)
-    definition.not_differentiable()
 
     @definition.shape
     def _(strings, num_buckets, key=(0, 0)):
@@ -435,7 +422,6 @@ _buckets("StringToHashBucketStrong(input: string; num_buckets: int, key: list(in
 fingerprint = op(
     "Fingerprint(data: T[1+], method: host string[0]) -> (fingerprint: uint8)", T=ANY, host=True, lenient=True
 )
-fingerprint.not_differentiable()
 
 
 @fingerprint.shape

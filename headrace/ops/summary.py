@@ -35,9 +35,7 @@ def _scalar(name, tag):
 
 # ---- numbers
 
-numbers = op("ScalarSummary(tags: string, values: T) -> (summary: string)", T=REAL, host=True, takes_arrays=True)
-numbers.not_differentiable()
-numbers.shape(lambda tags, values: ())
+numbers = op("ScalarSummary(tags: string, values: T) -> (summary: string[0])", T=REAL, host=True, takes_arrays=True)
 
 
 @numbers.kernel
@@ -56,9 +54,7 @@ def _numbers(tags, values):
 
 # ---- histograms
 
-histogram = op("HistogramSummary(tag: string, values: T) -> (summary: string)", T=REAL, host=True)
-histogram.not_differentiable()
-histogram.shape(lambda tag, values: ())
+histogram = op("HistogramSummary(tag: string, values: T) -> (summary: string[0])", T=REAL, host=True)
 
 
 @histogram.kernel
@@ -80,7 +76,6 @@ images = op(
     "ImageSummary(tag: string, tensor: T; max_images: int = 3, bad_color: tensor = None) -> (summary: string)",
     T=(uint8, float32, float16, float64), host=True,
 )  # fmt: skip
-images.not_differentiable()
 
 
 @images.shape
@@ -151,8 +146,6 @@ def _as_bytes(picture, color):
 _SOUNDS = "(tag: string, tensor: float32{}; {}max_outputs: int = 3) -> (summary: string)"
 sounds = op(f"AudioSummaryV2{_SOUNDS.format(', sample_rate: float32', '')}", host=True)
 sounds_at = op(f"AudioSummary{_SOUNDS.format('', 'sample_rate: float, ')}", host=True)  # the rate is an attribute
-for _sounds in (sounds, sounds_at):
-    _sounds.not_differentiable()
 
 
 @sounds_at.shape
@@ -189,11 +182,9 @@ def _sounds_kernel(tag, tensor, sample_rate, max_outputs):
 # ---- tensors
 
 tensors = op(
-    "TensorSummaryV2(tag: string, tensor: T, serialized_summary_metadata: string) -> (summary: string)",
+    "TensorSummaryV2(tag: string, tensor: T, serialized_summary_metadata: string) -> (summary: string[0])",
     T=_HELD, host=True,
 )  # fmt: skip
-tensors.not_differentiable()
-tensors.shape(lambda tag, tensor, serialized_summary_metadata: ())
 
 
 @tensors.kernel
@@ -213,11 +204,9 @@ def _encoded(tensor):
 # The tag is the node's name; what describes the tensor stands in the node only.
 named_tensors = op(
     'TensorSummary(tensor: T; description: string = "", labels: list(string) = [], display_name: string = "") '
-    "-> (summary: string)",
+    "-> (summary: string[0])",
     T=_HELD, host=True,
 )  # fmt: skip
-named_tensors.not_differentiable()
-named_tensors.shape(lambda tensor, description, labels, display_name: ())
 
 
 @named_tensors.kernel
@@ -227,9 +216,7 @@ def _(tensor, description, labels, display_name, *, node):
 
 # ---- several summaries
 
-merge = op("MergeSummary(inputs: N*string) -> (summary: string)", host=True)
-merge.not_differentiable()
-merge.shape(lambda inputs: ())
+merge = op("MergeSummary(inputs: N*string) -> (summary: string[0])", host=True)
 
 
 @merge.kernel
@@ -253,11 +240,9 @@ def _merged(inputs):
 # ---- event files that nodes write
 
 writer = op(
-    'SummaryWriter(; shared_name: string = "", container: string = "") -> (writer: resource)',
+    'SummaryWriter(; shared_name: string = "", container: string = "") -> (writer: resource[0])',
     handle=True, stateful=True, host=True,
 )  # fmt: skip
-writer.not_differentiable()
-writer.shape(lambda shared_name, container: ())
 
 
 @writer.state
@@ -269,8 +254,6 @@ def _(context):
 def _writing(signature, kernel, **types):
     """Declares an op without outputs whose kernel uses a writer."""
     definition = op(f"{signature} -> ()", stateful=True, host=True, **types)
-    definition.not_differentiable()
-    definition.shape(lambda *inputs: [])
     definition.kernel(kernel)
 
 

@@ -121,8 +121,7 @@ def _joined(array, lengths, like):
 # ---- gradients as arrays: what makes one and what takes it apart are each other's gradients
 
 
-one = op("_ArrayOf(index: host int32, value: T) -> (array: variant)", T=ANY, view=True, opaque=True)
-one.shape(lambda index, value: ())
+one = op("_ArrayOf(index: host int32, value: T) -> (array: variant[0])", T=ANY, view=True, opaque=True)
 one.kernel(lambda index, value: FewTensors({index: value}))
 one.gradient(lambda node, grad: [None, _item(grad, node.inputs[0], node.inputs[1])])
 
@@ -152,7 +151,6 @@ element_shape = op(
     host_output=True,
     opaque=True,
 )
-element_shape.not_differentiable()
 element_shape.shape(lambda handle, index, flow_in: [None])
 
 
@@ -165,8 +163,7 @@ def _(handle, index, flow_in):
     return torch.tensor(UNKNOWN if element is None else list(element.shape), dtype=torch.int32)
 
 
-unstacked = op("_ArrayUnstacked(indices: host int32, value: T) -> (array: variant)", T=ANY, view=True, opaque=True)
-unstacked.shape(lambda indices, value: ())
+unstacked = op("_ArrayUnstacked(indices: host int32, value: T) -> (array: variant[0])", T=ANY, view=True, opaque=True)
 unstacked.kernel(lambda indices, value: FewTensors.of(indices, value.unbind()))
 
 unstacked.gradient(lambda node, grad: [None, _stacked(grad, *node.inputs)])
@@ -191,8 +188,7 @@ def _(array, indices, shape, dtype, *, device):
     return torch.stack([nothing if v is None else v for v in elements])
 
 
-pieces = op("_ArraySplit(value: T, lengths: host int64) -> (array: variant)", T=ANY, view=True, opaque=True)
-pieces.shape(lambda value, lengths: ())
+pieces = op("_ArraySplit(value: T, lengths: host int64) -> (array: variant[0])", T=ANY, view=True, opaque=True)
 pieces.kernel(lambda value, lengths: FewTensors.of(range(len(lengths)), torch.split(value, list(lengths))))
 
 pieces.gradient(lambda node, grad: [_joined(grad, node.inputs[1], node.inputs[0]), None])

@@ -95,17 +95,15 @@ def _stacked(elements):
 # ---- making lists
 
 empty = op(
-    "EmptyTensorList(element_shape: host shape_type, max_num_elements: host int32; element_dtype: type) -> (handle: variant)",
+    "EmptyTensorList(element_shape: host shape_type, max_num_elements: host int32; element_dtype: type) -> (handle: variant[0])",
     **_TRAITS,
 )
-empty.shape(lambda element_shape, max_num_elements, element_dtype: ())
 empty.kernel(lambda element_shape, most, element_dtype: ShapedList(TensorList([]), _partial(element_shape), most))
 
 reserve = op(
-    "TensorListReserve(element_shape: host shape_type, num_elements: host int32; element_dtype: type) -> (handle: variant)",
+    "TensorListReserve(element_shape: host shape_type, num_elements: host int32; element_dtype: type) -> (handle: variant[0])",
     **_TRAITS,
 )
-reserve.shape(lambda element_shape, num_elements, element_dtype: ())
 
 
 @reserve.kernel
@@ -116,10 +114,9 @@ def _(element_shape, num_elements, element_dtype):
 
 
 from_tensor = op(
-    "TensorListFromTensor(tensor: element_dtype, element_shape: host shape_type) -> (output_handle: variant)",
+    "TensorListFromTensor(tensor: element_dtype, element_shape: host shape_type) -> (output_handle: variant[0])",
     **_TRAITS, view=True,
 )  # fmt: skip
-from_tensor.shape(lambda tensor, element_shape: ())
 
 
 @from_tensor.kernel
@@ -199,9 +196,7 @@ def _(input_handle, index, element_shape, element_dtype, *, device):
     return _element(input_handle, index, element_shape, element_dtype, device)
 
 
-length = op("TensorListLength(input_handle: variant) -> (length: int32)", host_output=True, opaque=True)
-length.not_differentiable()
-length.shape(lambda input_handle: ())
+length = op("TensorListLength(input_handle: variant) -> (length: int32[0])", host_output=True, opaque=True)
 length.kernel(lambda input_handle: torch.tensor(input_handle.elements.size, dtype=torch.int32))
 
 
@@ -209,10 +204,9 @@ length.kernel(lambda input_handle: torch.tensor(input_handle.elements.size, dtyp
 
 set_item = op(
     "TensorListSetItem(input_handle: variant, index: host int32, item: element_dtype; "
-    "resize_if_index_out_of_bounds: bool = False) -> (output_handle: variant)",
+    "resize_if_index_out_of_bounds: bool = False) -> (output_handle: variant[0])",
     **_READS,
 )  # fmt: skip
-set_item.shape(lambda input_handle, index, item, resize_if_index_out_of_bounds: ())
 
 
 @set_item.kernel
@@ -223,8 +217,9 @@ def _(input_handle, index, item, resize_if_index_out_of_bounds):
     return input_handle.with_elements(input_handle.elements.set(index, _checked(input_handle, item)))
 
 
-push_back = op("TensorListPushBack(input_handle: variant, tensor: element_dtype) -> (output_handle: variant)", **_READS)
-push_back.shape(lambda input_handle, tensor: ())
+push_back = op(
+    "TensorListPushBack(input_handle: variant, tensor: element_dtype) -> (output_handle: variant[0])", **_READS
+)
 
 
 @push_back.kernel
@@ -253,9 +248,8 @@ def _(input_handle, element_shape, element_dtype, *, device):
 
 
 resize = op(
-    "TensorListResize(input_handle: variant, size: host int32) -> (output_handle: variant)", view=True, opaque=True
+    "TensorListResize(input_handle: variant, size: host int32) -> (output_handle: variant[0])", view=True, opaque=True
 )
-resize.shape(lambda input_handle, size: ())
 
 
 @resize.kernel

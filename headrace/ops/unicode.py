@@ -89,7 +89,6 @@ transcode = op(
     "replace_control_characters: bool = False) -> (output: string)",
     host=True,
 )
-transcode.not_differentiable()
 
 
 @transcode.shape
@@ -136,14 +135,12 @@ _DECODE = (
     "Tsplits: type = int64) -> (row_splits: Tsplits, char_values: int32"
 )
 decode = op(f"UnicodeDecode{_DECODE})", Tsplits=INDEX, host=True, dynamic_shape=True)
-decode.not_differentiable()
 decode.shape(lambda *arguments: _decode_shape(*arguments)[:2])
 decode.kernel(lambda *arguments: _decode(*arguments)[:2])
 
 decode_offsets = op(
     f"UnicodeDecodeWithOffsets{_DECODE}, char_to_byte_starts: int64)", Tsplits=INDEX, host=True, dynamic_shape=True
 )
-decode_offsets.not_differentiable()
 decode_offsets.shape(_decode_shape)
 decode_offsets.kernel(_decode)
 
@@ -153,7 +150,6 @@ encode = op(
     Tsplits=INDEX,
     host=True,
 )
-encode.not_differentiable()
 
 
 @encode.shape

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from running import initialize_and_run as run
+from running import initialized_session
 
 import headrace as tf
 
@@ -264,8 +265,7 @@ def test_training_through_a_loop():
     _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * w), (0, x))
     loss = tf.reduce_mean(tf.square(y - 8 * x))
     step = tf.train.GradientDescentOptimizer(0.002).minimize(loss)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         for _ in range(200):
             session.run(step, {x: [1.0, -1.0, 0.5]})
         assert session.run(w) == pytest.approx(2.0, abs=0.05)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from running import initialize_and_run as run
+from running import initialized_session
 
 import headrace as tf
 from headrace.autodiff.registration import unregister_gradient
@@ -104,8 +105,7 @@ class TestState:
         with tf.control_dependencies([v.assign_add(10.0)]):
             y = tf.identity(x)
         (g,) = tf.gradients(loss(y), x)
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized_session() as sess:
             sess.run(g, {x: [1, 2]})
             assert sess.run(v) == left
 
@@ -126,8 +126,7 @@ class TestState:
 
         _, y, _ = tf.while_loop(lambda i, a, t: i < 2, outer, (0, x, token))
         (g,) = tf.gradients(y, x)
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized_session() as sess:
             assert sess.run(g, {x: 0.5}) == pytest.approx(1.3140656)
             assert sess.run(v) == 1
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from passes.test_raise_primitives import cond, loop, way  # noqa: F401 - a fixture
+from running import initialized_session, run
 
 import headrace as tf
 from headrace import raw_ops
@@ -10,8 +11,7 @@ from headrace import raw_ops
 
 def slopes(config, y, xs, feeds):
     grads = tf.gradients(y, xs)
-    with tf.Session(config=config) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=config) as session:
         return session.run(grads, feeds)
 
 
@@ -96,8 +96,7 @@ def test_variables(way, resource):  # noqa: F811
     p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
     y = cond(p, lambda x, w: x * w * w, lambda x, w: x, x, v.read_value()) + v
     train = tf.train.GradientDescentOptimizer(0.5).minimize(y)
-    with tf.Session(config=way) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=way) as session:
         session.run(train, {p: False, x: 3.0})
         assert session.run(v) == 1.5
         session.run(train, {p: True, x: 3.0})
@@ -135,8 +134,7 @@ def test_what_only_an_unused_input_of_a_loop_waits_for(way):  # noqa: F811
         return a * 2.0
 
     (slope,) = tf.gradients(loop(n, x, body), x)
-    with tf.Session(config=way) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=way) as session:
         assert session.run(slope, {x: 3, n: 2}) == 4
         assert session.run(v) == 1
 
@@ -179,8 +177,7 @@ def test_another_form_of_loop():
     switch = raw_ops.Switch(merge.output, go_on)
     merge.output.op._update_input(1, raw_ops.NextIteration(switch.output_true * 2.0))
     y = raw_ops.Exit(switch.output_false * 3.0)
-    with tf.Session() as session:
-        assert session.run(y, {x: 1}) == 48
+    assert run(y, {x: 1}) == 48
     with pytest.raises(
         LookupError, match=r"loop of primitives that has not the form of tf.while_loop. the loop 'odd': Exit "
     ):
@@ -194,5 +191,4 @@ def test_after_export_and_import():
     definition = tf.get_default_graph().as_graph_def()
     with tf.Graph().as_default():
         tf.import_graph_def(definition, name="")
-        with tf.Session() as session:
-            assert session.run(["y:0", "slope:0"], {"x:0": 2.0}) == [16, 32]
+        assert run(["y:0", "slope:0"], {"x:0": 2.0}) == [16, 32]

@@ -1,11 +1,12 @@
 """Sessions: nested fetches and feeds, pruning, plan cache, callables, partial runs, threads, life."""
 
 import collections
-import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 from headrace.core.registry import REGISTRY, op
@@ -340,24 +341,15 @@ class TestThreads:
         y = tf.reduce_sum(x * 2.0)
         counter = tf.Variable(0)
         add = tf.assign_add(counter, 1, use_locking=True)
-        errors = []
 
         def work(sess: tf.Session, k: int) -> None:
-            try:
-                for _ in range(50):
-                    assert sess.run(y, {x: np.full(100, k)}) == 200 * k
-                    sess.run(add.op)
-            except BaseException as e:  # noqa: BLE001
-                errors.append(e)
+            for _ in range(50):
+                assert sess.run(y, {x: np.full(100, k)}) == 200 * k
+                sess.run(add.op)
 
         with tf.Session() as sess:
             sess.run(counter.initializer)
-            threads = [threading.Thread(target=work, args=(sess, k)) for k in range(4)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
-            assert not errors
+            run_threads(*(partial(work, sess, k) for k in range(4)))
             assert sess.run(counter) == 200
 
 

@@ -1,11 +1,13 @@
 """The registry: declared once, found by name, the most specific kernel wins."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from headrace.core import dtypes
-from headrace.core.registry import REGISTRY, Traits, op
+from headrace.core import dtypes, registry
+from headrace.core.registry import REGISTRY, OpDef, Traits, op
+from headrace.core.signature import parse
 
 
 @pytest.fixture(autouse=True)
@@ -150,6 +152,25 @@ def test_rules() -> None:
 def test_no_gradient() -> None:
     made = declare()
     assert made.not_differentiable() is made and made.has_gradient_rule and made.gradient_fn is None
+
+
+@pytest.mark.parametrize(
+    ("outputs", "may"),
+    [("a: int32", False), ("a: D", False), ("", False), ("a: bool, b: variant", True), ("a: T", True)],
+)
+def test_what_gives_no_such_numbers_has_no_gradient(outputs: str, may: bool) -> None:
+    signature = parse(f"TestRegistered(x: T; D: type) -> ({outputs})", {"T": dtypes.FLOATING, "D": dtypes.INTEGER})
+    assert OpDef(signature, Traits(), f"{Path(registry.__file__).parent}/op.py:1").has_gradient_rule is not may
+    assert not OpDef(signature, Traits(), "users.py:1").has_gradient_rule  # tf.RegisterGradient may give it one
+
+
+@pytest.mark.parametrize(
+    ("outputs", "shapes"), [("a: T[0], b: int32[0]", [(), ()]), ("a: T[0], b: T", None), ("", None)]
+)
+def test_scalars_need_no_shape_rule(outputs: str, shapes: list[tuple[()]] | None) -> None:
+    made = op(f"TestRegistered(x: T) -> ({outputs})", T=dtypes.FLOATING)
+    assert (made.shape_fn and made.shape_fn("any shape")) == shapes
+    assert made.shape(len) is len and made.shape_fn is len
 
 
 def test_ways_to_run() -> None:

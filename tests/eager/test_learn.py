@@ -1,11 +1,12 @@
 """Remembered calls: the second call of a kind goes straight to the kernels, and must give what the function itself gives."""
 
 import os
-import threading
 import traceback
+from functools import partial
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 from headrace.eager.entry import learned
@@ -173,8 +174,6 @@ class TestPlans:
                 assert [f.filename for f in frames if not os.path.isfile(f.filename)] == []
 
     def test_threads(self):
-        wrong = []
-
         def work(seed):
             with tf.eager_mode():
                 values = np.random.default_rng(seed).normal(size=(3, 4)).astype(np.float32)
@@ -183,15 +182,9 @@ class TestPlans:
                         x = tf.constant(values)
                         tape.watch(x)
                         y = tf.reduce_sum(tf.square(tf.transpose(x)))
-                    if not np.allclose(tape.gradient(y, x).numpy(), 2 * values):
-                        wrong.append(seed)
+                    assert np.allclose(tape.gradient(y, x).numpy(), 2 * values)
 
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not wrong
+        run_threads(*(partial(work, i) for i in range(4)))
 
 
 class TestLibrary:

@@ -2,10 +2,10 @@
 
 import copy
 import pickle
-import threading
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 
@@ -220,11 +220,7 @@ class TestModes:
             with tf.eager_mode():
                 seen.append(float(tf.reduce_sum(tf.ones([10]))))
 
-        threads = [threading.Thread(target=look) for _ in range(4)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        run_threads(*[look] * 4)
         assert sorted(seen) == [False] * 4 + [10.0] * 4
 
     def test_control_flow_functions_run_python(self):

@@ -2,7 +2,7 @@
 
 `outcomes` calls each function of `CALLS` with one argument at a time in each form, the others as arrays.  An outcome is a text:
 dtype, static shape, the shape and a rounded sum of the result, or the phase and class of the error.  Runs with Headrace and with
-TensorFlow (`make_arguments.py`), and imports neither.
+TensorFlow (`make_cases.py`), and imports neither.
 """
 
 from __future__ import annotations

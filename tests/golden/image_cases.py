@@ -1,4 +1,4 @@
-"""Calls of tf.image, run by real TensorFlow to make image.npz (make_image.py) and by Headrace to be compared with it.
+"""Calls of tf.image, run by real TensorFlow to make image.npz (make_cases.py) and by Headrace to be compared with it.
 
 A case is a function of the module (`tf`) that gives the tensors to fetch; gradients are among them where there are any.
 """

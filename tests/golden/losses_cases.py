@@ -1,4 +1,4 @@
-"""Losses, run by real TensorFlow (make_losses.py) and by Headrace (tests/library/losses/test_losses.py)."""
+"""Losses, run by real TensorFlow (make_cases.py) and by Headrace (tests/library/losses/test_losses.py)."""
 
 import numpy as np
 

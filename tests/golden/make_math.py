@@ -1,16 +1,8 @@
 """Writes math.json with TensorFlow: ``python make_math.py`` where TensorFlow is installed."""
 
-import json
-import os
-from pathlib import Path
-
 import numpy as np
 from math_cases import CASES, NAMED_CASES, names, record
-
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-import tensorflow.compat.v1 as tf
-
-tf.disable_v2_behavior()
+from real import keep, tf
 
 
 def _plain(array):
@@ -31,8 +23,7 @@ def main():
         except Exception as e:
             raise RuntimeError(f"{case}: {e}") from e
         values[case] = {"value": _plain(value), "gradients": {n: _plain(g) for n, g in gradients.items()}}
-    data = {"values": values, "names": {case: names(tf, case) for case in NAMED_CASES}}
-    Path(__file__).with_name("math.json").write_text(json.dumps(data, separators=(",", ":")).replace('},"', '},\n"'))
+    keep("math.json", {"values": values, "names": {case: names(tf, case) for case in NAMED_CASES}})
 
 
 if __name__ == "__main__":

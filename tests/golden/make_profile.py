@@ -1,14 +1,7 @@
 """Makes tests/golden/profile.json with real TensorFlow: run with a Python that has it."""
 
-import json
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-import tensorflow.compat.v1 as tf
 from profile_cases import CASES, chain, measure, options
-
-tf.disable_v2_behavior()
+from real import keep, tf
 
 
 def main() -> None:
@@ -22,8 +15,7 @@ def main() -> None:
         },
         "graphs": {case: measure(tf, case) for case in CASES},
     }
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "profile.json"), "w") as file:
-        json.dump(results, file, separators=(",", ":"))
+    keep("profile.json", results, separators=(",", ":"))
 
 
 if __name__ == "__main__":

@@ -5,23 +5,14 @@ For each program: its MetaGraph, the losses of some steps, and the variables aft
 
 import json
 import lzma
-import os
-from pathlib import Path
 from types import SimpleNamespace
 
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-import tensorflow.compat.v1 as tf
+from real import HERE, tf
 from tensorflow.python.keras.layers.legacy_rnn import rnn_cell_impl
 from tensorflow.python.ops import rnn as rnn_ops
 from v1_flow_cases import plain
 from v1_training_cases import CASES, Training, feeds
 
-tf.disable_v2_behavior()
-tf.disable_control_flow_v2()
-tf.disable_resource_variables()
-tf.logging.set_verbosity("FATAL")
 CELLS = SimpleNamespace(
     dynamic_rnn=getattr(rnn_ops, "dynamic_rnn", None) or tf.nn.dynamic_rnn, BasicRNNCell=rnn_cell_impl.BasicRNNCell,
     BasicLSTMCell=rnn_cell_impl.BasicLSTMCell, GRUCell=rnn_cell_impl.GRUCell, MultiRNNCell=rnn_cell_impl.MultiRNNCell,
@@ -51,5 +42,4 @@ if __name__ == "__main__":
     found = {
         f"{name}, {'resource' if resource else 'reference'}": made(f, resource) for (name, resource), f in CASES.items()
     }
-    path = Path(__file__).with_name("v1_training.json.xz")
-    path.write_bytes(lzma.compress(json.dumps(found).encode(), preset=9))
+    (HERE / "v1_training.json.xz").write_bytes(lzma.compress(json.dumps(found).encode(), preset=9))

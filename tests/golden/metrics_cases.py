@@ -1,4 +1,4 @@
-"""Metrics over two batches, run by real TensorFlow (make_metrics.py) and by Headrace (tests/library/metrics/test_metrics.py).
+"""Metrics over two batches, run by real TensorFlow (make_cases.py) and by Headrace (tests/library/metrics/test_metrics.py).
 
 A case is a function of (tf, *placeholders) that gives (value, update), and the batches to feed.
 """

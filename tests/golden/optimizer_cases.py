@@ -1,4 +1,4 @@
-"""Small trainings that `make_optimizer.py` runs with TensorFlow and `test_optimizer.py` with Headrace: the same code.
+"""Small trainings that `make_cases.py` runs with TensorFlow and `test_optimizer.py` with Headrace: the same code.
 
 `CASES` gives each optimizer as a function of (tf, global step).  `train(tf, make, sparse)` gives every variable by name
 after twenty steps, so it also compares the names and values of slots.

@@ -1,4 +1,4 @@
-"""What `make_training.py` runs with TensorFlow and `test_training.py` with Headrace: the same updates, twenty steps.
+"""What `make_cases.py` runs with TensorFlow and `test_training.py` with Headrace: the same updates, twenty steps.
 
 A case is an op, its scalars, its attributes, and how its variables start: "normal", "zero" or a positive number.  TensorFlow has
 the ops that start with "_" on resource variables only.

@@ -1,6 +1,6 @@
 """Small TF1 programs about variables; each is a function of the module ``tf`` and builds into the default graph.
 
-``make_variable_names.py`` runs them with TensorFlow and keeps the graphs; tests/library/state/test_variable_names.py builds
+``make_cases.py`` runs them with TensorFlow and keeps the graphs; tests/library/state/test_variable_names.py builds
 the same graphs with Headrace.
 """
 

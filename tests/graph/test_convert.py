@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from golden.convert_cases import DTYPES, VALUES, describe
+from running import run
 
 import headrace as tf
 from headrace.graph import convert
@@ -60,8 +61,7 @@ class TestListsOfTensors:
         x = tf.constant(1.0)
         packed = tf.convert_to_tensor([[x, 2.0], [3.0, 4.0]])
         assert packed.shape == [2, 2]
-        with tf.Session() as session:
-            assert session.run(packed).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+        assert run(packed).tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
     def test_the_tensor_decides_the_dtype(self) -> None:
         assert tf.convert_to_tensor([1, tf.constant(2, tf.int64)]).dtype == tf.int64
@@ -188,8 +188,7 @@ class TestConstant:
     def test_shape_repeats_the_last_value(self, value: Any, shape: Any, expected: Any) -> None:
         made = tf.constant(value, shape=shape)
         assert made.shape == shape
-        with tf.Session() as session:
-            assert np.asarray(session.run(made)).tolist() == expected
+        assert np.asarray(run(made)).tolist() == expected
 
     def test_too_many_values(self) -> None:
         with pytest.raises(ValueError, match="Too many elements provided. Needed at most 1, but received 2"):
@@ -204,5 +203,4 @@ class TestConstant:
         array = np.ones(2, np.float32)
         made = tf.constant(array)
         array[:] = 7
-        with tf.Session() as session:
-            assert session.run(made).tolist() == [1.0, 1.0]
+        assert run(made).tolist() == [1.0, 1.0]

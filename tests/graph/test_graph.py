@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 from headrace.graph import raw_ops
@@ -233,11 +234,7 @@ class TestDefaultGraph:
                 for _ in range(50):
                     raw_ops.Neg(tf.constant(1.0))
 
-        threads = [threading.Thread(target=build) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_threads(*[build] * 4)
         names = [op.name for op in graph.get_operations()]
         assert len(names) == len(set(names)) == 400
 

@@ -1,6 +1,6 @@
 """Public functions with arguments as list, tuple, array, tensor, placeholder and variable: TensorFlow's result for each form.
 
-The calls are in tests/golden/argument_cases.py; TensorFlow's outcomes were made by tests/golden/make_arguments.py.
+The calls are in tests/golden/argument_cases.py; TensorFlow's outcomes were made by tests/golden/make_cases.py.
 """
 
 import json

@@ -1,9 +1,9 @@
 """Kernels on arrays that look at indices, write into variables or share memory: errors, edges and concurrency."""
 
-import threading
-
 import numpy as np
 import pytest
+from resources.calls import run_threads
+from running import initialized_session
 
 import headrace as tf
 
@@ -96,8 +96,7 @@ def test_parts_of_a_variable_are_of_the_time_of_the_read():
     row = tf.reshape(v, [2, 2])[1]
     with tf.control_dependencies([row]):
         later = tf.assign_add(v, [10.0] * 4)
-    with tf.Session(config=OFF) as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized_session(config=OFF) as sess:
         found, _ = sess.run([row, later])
         found[0] = 99.0
         assert found.tolist() == [99.0, 3.0]
@@ -107,13 +106,8 @@ def test_parts_of_a_variable_are_of_the_time_of_the_read():
 def test_locked_updates_from_many_threads_all_count():
     v = tf.Variable(np.zeros((4, 2), np.float32))
     add = tf.scatter_add(v, ints([0, 3, 3]), tf.ones([3, 2]), use_locking=True)
-    with tf.Session(config=OFF) as sess:
-        sess.run(tf.global_variables_initializer())
-        threads = [threading.Thread(target=lambda: [sess.run(add.op) for _ in range(50)]) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    with initialized_session(config=OFF) as sess:
+        run_threads(*[lambda: [sess.run(add.op) for _ in range(50)]] * 4)
         assert sess.run(v).tolist() == [[200.0, 200.0], [0.0, 0.0], [0.0, 0.0], [400.0, 400.0]]
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 
@@ -19,8 +20,7 @@ FIXED = {"x": tf.FixedLenFeature([2], tf.float32), "n": tf.FixedLenFeature([], t
 
 def test_a_sampler_keeps_its_state():
     drawn = tf.nn.learned_unigram_candidate_sampler(tf.Variable([[1], [1]], dtype=tf.int64), 1, 2, True, 4, seed=3)
-    with tf.Session(config=OFF) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=OFF) as session:
         first, second = session.run(drawn), session.run(drawn)
     assert len(set(first[0].tolist())) == 2
     assert second[1][0, 0] > first[1][0, 0]  # it learned
@@ -43,7 +43,5 @@ def test_a_sampler_keeps_its_state():
 def test_errors_are_those_of_the_kernels(build, message):
     x = tf.Variable(tf.constant(WORDS, tf.string))
     found = build(x)
-    with tf.Session(config=OFF) as session:
-        session.run(tf.global_variables_initializer())
-        with pytest.raises(tf.errors.OpError, match=message):
-            session.run(found)
+    with initialized_session(config=OFF) as session, pytest.raises(tf.errors.OpError, match=message):
+        session.run(found)

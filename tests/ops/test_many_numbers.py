@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from running import run
+from running import initialize_and_run, run
 
 import headrace as tf
 from headrace.ops import random
@@ -44,9 +44,7 @@ def test_gradient_of_tiles():
     x = tf.Variable(RANDOM.rand(40, 30))
     weights = RANDOM.rand(120, 60)
     (gradient,) = tf.gradients(tf.tile(x, [3, 2]) * weights, [x])
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        np.testing.assert_allclose(session.run(gradient), weights.reshape(3, 40, 2, 30).sum((0, 2)))
+    np.testing.assert_allclose(initialize_and_run(gradient), weights.reshape(3, 40, 2, 30).sum((0, 2)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8])

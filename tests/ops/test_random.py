@@ -1,10 +1,11 @@
 """Random ops: their distributions, their streams, and stateless values as TensorFlow computes them."""
 
 import math
-import threading
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
+from running import run
 from running import run as draw
 
 import headrace as tf
@@ -111,16 +112,14 @@ def test_gamma_and_poisson_moments() -> None:
     ],
 )
 def test_gamma_changes_with_its_shape_in_the_tails(alpha: float, sample: float, slope: float) -> None:
-    with tf.Session() as session:
-        found = session.run(tf.raw_ops.RandomGammaGrad(np.float64(alpha), np.float64(sample)))
+    found = run(tf.raw_ops.RandomGammaGrad(np.float64(alpha), np.float64(sample)))
     np.testing.assert_allclose(found, slope, rtol=1e-3)
 
 
 def test_gamma_is_differentiable() -> None:
     alpha = tf.constant(3.0)
     sample = tf.random_gamma([N], alpha, seed=1)
-    with tf.Session() as sess:
-        slope = sess.run(tf.gradients(sample, alpha)[0]) / N
+    slope = run(tf.gradients(sample, alpha)[0]) / N
     assert abs(slope - 1.0) < 0.05  # the mean is alpha
 
 
@@ -170,15 +169,13 @@ def test_a_graph_seed_gives_every_op_its_own_stream_again_and_again() -> None:
 
 def test_equal_op_seeds_give_equal_streams() -> None:
     a, b = tf.random_normal([4], seed=7), tf.random_normal([4], seed=7)
-    with tf.Session() as sess:
-        x, y = sess.run([a, b])
+    x, y = run([a, b])
     np.testing.assert_array_equal(x, y)
 
 
 def test_seeds_that_agree_in_their_low_bits_give_other_streams() -> None:
     tensors = [tf.raw_ops.RandomUniform([4], tf.float32, seed=s, seed2=t) for s, t in [(0, 1), (1, 0), (1, 1), (2, 1)]]
-    with tf.Session() as sess:
-        values = sess.run(tensors)
+    values = run(tensors)
     assert len({v.tobytes() for v in values}) == 4
 
 
@@ -187,11 +184,7 @@ def test_concurrent_steps_share_a_stream_without_repeating() -> None:
     found: list[np.ndarray] = []
     with tf.Session() as sess:
         sess.run(x)
-        threads = [threading.Thread(target=lambda: [found.append(sess.run(x)) for _ in range(20)]) for _ in range(4)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        run_threads(*[lambda: [found.append(sess.run(x)) for _ in range(20)]] * 4)
     assert len({v.tobytes() for v in found}) == 80
 
 

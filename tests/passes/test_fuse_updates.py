@@ -1,10 +1,10 @@
 """Many updates as one: which are put together, the same values, and errors that still name the variable."""
 
-import threading
-
 import numpy as np
 import pytest
 from passes.steps import piped
+from resources.calls import run_threads
+from running import initialize_and_run, initialized_session
 
 import headrace as tf
 
@@ -40,8 +40,7 @@ def _train(name, off, monkeypatch, steps=3, dtype=tf.float32, compiled="off", sh
     with tf.Graph().as_default():
         made, loss = _model(dtype, shapes)
         train = OPTIMIZERS[name]().minimize(loss)
-        with tf.Session(config=tf.ConfigProto(compile=compiled)) as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session(config=tf.ConfigProto(compile=compiled)) as session:
             for _ in range(steps):
                 session.run(train)
             return session.run(tf.global_variables())
@@ -82,8 +81,7 @@ class TestFusing:
         doubled = [tf.identity(u) * 2.0 for u in updates]
         again = tf.assign_add(updates[0], [10.0, 10.0, 10.0])
         assert types(piped([*doubled, again], [], [])).count("_ApplyMomentumTogether") == 1
-        with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session(config=tf.ConfigProto(compile="off")) as session:
             *found, last = session.run([*doubled[1:], again])
             for i, value in enumerate(found, 1):
                 np.testing.assert_array_equal(value, 2 * (i - np.array([1.0, 2.0, 3.0])))
@@ -110,8 +108,7 @@ class TestFusing:
             [(tf.transpose(g), a), (tf.broadcast_to([[1.0], [2.0]], [2, 2]), b)]
         )
         value = np.arange(6, dtype=np.float32).reshape(3, 2)
-        with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session(config=tf.ConfigProto(compile="off")) as session:
             session.run(train, {g: value})
             np.testing.assert_array_equal(session.run(a), -value.T)
             np.testing.assert_array_equal(session.run(b), [[-1, -1], [-2, -2]])
@@ -127,8 +124,7 @@ class TestFusing:
         train = optimizer.apply_gradients([(tf.constant(value), v)])
         results = []
         for turned in (False, True):
-            with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-                session.run(tf.global_variables_initializer())
+            with initialized_session(config=tf.ConfigProto(compile="off")) as session:
                 if turned:
                     plan = session._master.plan([], [], [train])
                     node = next(n for n in plan.graph.nodes if n.name == "Variable")
@@ -163,8 +159,7 @@ class TestApart:
         first = tf.raw_ops.ApplyGradientDescent(a._ref(), 0.5, 1.0)
         with tf.control_dependencies([first]):
             second = tf.raw_ops.ApplyGradientDescent(b._ref(), 0.5, a + 0.0)
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session() as session:
             session.run(second.op)
             assert session.run([a, b]) == [0.5, 0.75]
 
@@ -179,16 +174,13 @@ class TestApart:
     def test_a_fetched_update(self) -> None:
         a, b = tf.Variable(1.0), tf.Variable(2.0)
         updates = [tf.raw_ops.ApplyGradientDescent(v._ref(), 0.5, 1.0) for v in (a, b)]
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            assert session.run(updates) == [0.5, 1.5]
+        assert initialize_and_run(updates) == [0.5, 1.5]
 
     def test_a_gradient_that_is_another_variable(self) -> None:
         """The value before the step counts, not the one the same call has just written."""
         a, b = tf.Variable([1.0]), tf.Variable([10.0])
         train = tf.train.MomentumOptimizer(1.0, 0.0).apply_gradients([(tf.identity(b), a), (tf.identity(a), b)])
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session() as session:
             session.run(train)
             assert [float(v[0]) for v in session.run([a, b])] == [-9.0, 9.0]
 
@@ -213,8 +205,7 @@ class TestErrors:
         grads = [tf.placeholder_with_default(np.ones(3, np.float32), None) for _ in made]
         updates = [tf.raw_ops.ApplyGradientDescent(v._ref(), 0.5, g, name=f"u{i}").op
                    for i, (v, g) in enumerate(zip(made, grads, strict=True))]  # fmt: skip
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session() as session:
             with pytest.raises(tf.errors.InvalidArgumentError, match="same shape") as caught:
                 session.run(updates, {grads[1]: np.ones(2, np.float32)})
             assert "node u1 " in str(caught.value)
@@ -226,17 +217,12 @@ def test_locked_updates_of_concurrent_steps_are_not_lost() -> None:
     train = tf.train.GradientDescentOptimizer(1.0, use_locking=True).apply_gradients(
         [(-tf.ones([1000]), v) for v in made]
     )
-    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=tf.ConfigProto(compile="off")) as session:
 
         def work() -> None:
             for _ in range(50):
                 session.run(train)
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        run_threads(*[work] * 4)
         for value in session.run(made):
             np.testing.assert_array_equal(value, np.full(1000, 200.0))

@@ -2,6 +2,7 @@
 
 import pytest
 from passes.steps import options
+from running import initialized_session
 
 import headrace as tf
 from headrace.graph import raw_ops
@@ -163,8 +164,7 @@ def test_a_variable_made_in_a_body_keeps_the_device(resource: bool) -> None:
     y = loop(body, tf.zeros([2]))
     assert devices_by_type(*y)["VariableV2"] == {"CPU:1"}
     assert tf.global_variables()[0].device == "/device:CPU:1"
-    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
         assert session.run(y)[0].tolist() == [3.0, 3.0]
 
 
@@ -267,8 +267,7 @@ def test_a_value_asked_for_elsewhere_is_a_copy_after_the_read(resource: bool, ta
         copy = on("/cpu:1", take, v)
     where = devices_by_type(copy)
     assert where["_Read"] == where["Assign"] == {"CPU:0"} and where["Identity"] == {"CPU:1"}
-    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
         assert session.run(copy).tolist() == [3.0, 4.0]
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from passes.steps import lines, piped, step
+from running import run
 
 import headrace as tf
 from headrace.passes.accumulate_product import SMALLEST
@@ -31,8 +32,7 @@ class TestSumProducts:
         products, values = _terms(4)
         total = tf.add_n(products)
         expected = sum(values[t.op.inputs[0]].T @ values[t.op.inputs[1]] for t in products)
-        with tf.Session() as sess:
-            np.testing.assert_allclose(sess.run(total, values), expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(run(total, values), expected, rtol=1e-5, atol=1e-5)
 
     @pytest.mark.parametrize("why", ["two terms", "a term is used elsewhere", "a term is fetched"])
     def test_left_alone(self, why: str) -> None:
@@ -54,8 +54,7 @@ class TestSumProducts:
         after = lines(step([total, rows], list(values), [], sum_products))
         assert any(line.startswith("%rows/total = ") and "(%total/concat_b" in line for line in after)
         assert not any("AddN" in line for line in after)
-        with tf.Session() as sess:
-            found = sess.run([total, rows], values)[1]
+        found = run([total, rows], values)[1]
         np.testing.assert_allclose(found, sum(values[b].sum(0) for b in operands), rtol=1e-5, atol=1e-5)
 
     @pytest.mark.parametrize("why", ["not all operands", "columns", "other operands", "an operand twice"])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 from headrace import raw_ops
@@ -87,8 +88,7 @@ def test_a_write_in_a_dead_branch(way, resource):
             return tf.constant(7)
 
     result = cond(p, write, lambda: tf.constant(0))
-    with tf.Session(config=way) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=way) as session:
         assert session.run(result, {p: False}) == 0
         assert session.run(v) == 1
         assert session.run(result, {p: True}) == 7
@@ -163,8 +163,7 @@ def test_an_effect_before_what_a_loop_does_not_need(way):
 
     _, a, t = tf.while_loop(lambda i, a, t: i < 2, outer, (0, sides.output_true, token))
     values = [raw_ops.Merge([sides.output_false, one]).output for one in (a, t)]
-    with tf.Session(config=way) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=way) as session:
         assert [session.run(values[0], {p: given, x: 3}) for given in (True, False)] == [48, 3]
         assert session.run(v) == 1
         assert [session.run(values[1], {p: given, x: 3}) for given in (False, True)] == [3, 7]
@@ -191,8 +190,7 @@ def test_a_variable_in_a_loop(way):
             return a + 1.0
 
     last = loop(tf.constant(3), tf.constant(1.0), body)
-    with tf.Session(config=way) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=way) as session:
         assert session.run(last) == 4
         assert session.run(v) == 7
 
@@ -206,8 +204,7 @@ def test_a_trigger_waits_for_the_dead_too(way):
         trigger = raw_ops.ControlTrigger()
     with tf.control_dependencies([trigger]):
         after = v.read_value() + 100.0
-    with tf.Session(config=way) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=way) as session:
         assert session.run(after, {p: False, x: 5}) == 100
         assert session.run(after, {p: True, x: 5}) == 105
 
@@ -273,8 +270,7 @@ def test_reads_of_a_variable_that_a_dead_branch_writes(way):
     done = cond(p, write, lambda: tf.constant(0.0))
     with tf.control_dependencies([done]):
         after = v + 0.0
-    with tf.Session(config=way) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=way) as session:
         assert session.run(after, {p: False}) == 1
         assert session.run(after, {p: True}) == 11
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from passes.steps import lines, piped, step
+from running import run
 
 import headrace as tf
 from headrace.graph import raw_ops
@@ -118,8 +119,7 @@ class TestRules:
         got = []
         for off in ("arrays", "arrays,simplify"):  # one kernel of Exp for both
             monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
-            with tf.Session() as session:
-                got.append(session.run(y, {x: _example(x)}))
+            got.append(run(y, {x: _example(x)}))
         assert got[0].dtype == got[1].dtype
         np.testing.assert_array_equal(got[0], got[1], strict=True)
 
@@ -133,8 +133,7 @@ class TestRules:
         got = []
         for off in ("", "simplify"):
             monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
-            with tf.Session() as session:
-                got.append(session.run(y, {x: _example(x)}))
+            got.append(run(y, {x: _example(x)}))
         np.testing.assert_allclose(got[0], got[1], rtol=1e-5)
 
     def test_every_rule_says_what_it_does(self) -> None:
@@ -145,8 +144,7 @@ class TestRules:
 class TestWhatStays:
     def test_infinities_and_nans(self) -> None:
         x = tf.placeholder(tf.float32, [3], name="x")
-        with tf.Session() as session:
-            values = session.run([x * 1.0 - 0.0, tf.negative(-x), x**2.0], {x: [np.inf, -np.inf, np.nan]})
+        values = run([x * 1.0 - 0.0, tf.negative(-x), x**2.0], {x: [np.inf, -np.inf, np.nan]})
         np.testing.assert_array_equal(values[0], [np.inf, -np.inf, np.nan])
         np.testing.assert_array_equal(values[1], [np.inf, -np.inf, np.nan])
         np.testing.assert_array_equal(values[2], [np.inf, np.inf, np.nan])
@@ -199,8 +197,7 @@ class TestWhatStays:
         x = matrix()
         inner = x * 1.0
         outer = inner + 0.0
-        with tf.Session() as session:
-            got = session.run([outer, inner], {inner: np.full((2, 3), 4.0)})
+        got = run([outer, inner], {inner: np.full((2, 3), 4.0)})
         assert got[0][0, 0] == 4.0 and got[1][0, 0] == 4.0
 
     def test_targets_and_waiting_for_what_is_gone(self) -> None:
@@ -212,8 +209,7 @@ class TestWhatStays:
             "%done = NoOp() ^%_feed/x/0",
             "run %done, %_feed/x/0",
         ]
-        with tf.Session() as session:
-            assert session.run([done, y.op], {x: _example(x)}) == [None, None]
+        assert run([done, y.op], {x: _example(x)}) == [None, None]
 
     def test_errors_name_the_user_s_node(self) -> None:
         x = tf.placeholder(tf.float32, [None, None], name="x")

@@ -58,14 +58,14 @@ def poll(condition: Callable[[], Any]) -> None:
         time.sleep(0.0005)
 
 
-def run_threads(*tasks: Callable[[], None]) -> None:
+def run_threads(*tasks: Callable[[], Any], limit_s: float = LIMIT_S) -> None:
     """Runs the tasks on threads that start together; raises what one of them raises."""
     failures: list[BaseException] = []
     start = threading.Barrier(len(tasks))
 
     def guarded(task: Callable[[], None]) -> None:
         try:
-            start.wait(LIMIT_S)
+            start.wait(limit_s)
             task()
         except BaseException as error:  # noqa: BLE001, told to the test
             failures.append(error)
@@ -74,7 +74,7 @@ def run_threads(*tasks: Callable[[], None]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(LIMIT_S)
+        thread.join(limit_s)
     if failures:
         raise failures[0]
     assert not any(thread.is_alive() for thread in threads), "a thread hangs"

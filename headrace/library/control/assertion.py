@@ -6,7 +6,8 @@ with tf.control_dependencies([tf.assert_positive(x)]):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from headrace.graph.infer import constant_value
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import SparseTensor
 from headrace.library.control.dependency import group, no_op, with_dependencies
+from headrace.library.factory import called
 from headrace.library.scope import control_dependencies, name_scope
 
 _NUMERIC = (*dtypes.REAL, *dtypes.COMPLEX, *dtypes.QUANTIZED)
@@ -102,46 +104,23 @@ def _all(condition: Tensor) -> Tensor:
     return raw_ops.All(condition, axes)
 
 
-def assert_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """Stops the step unless ``x == y`` everywhere."""
-    return _binary(name, "assert_equal", "==", "Equal", x, y, data, summarize, message)
+def _comparison(opname: str, sign: str, op_type: str) -> Callable[..., Operation]:
+    @called(opname, f"Stops the step unless ``x {sign} y`` everywhere.")
+    def assertion(
+        x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
+        name: str | None = None,
+    ) -> Operation:  # fmt: skip
+        return _binary(name, opname, sign, op_type, x, y, data, summarize, message)
+
+    return assertion
 
 
-def assert_none_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """Stops the step unless ``x != y`` everywhere."""
-    return _binary(name, "assert_none_equal", "!=", "NotEqual", x, y, data, summarize, message)
-
-
-def assert_less(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """Stops the step unless ``x < y`` everywhere."""
-    return _binary(name, "assert_less", "<", "Less", x, y, data, summarize, message)
-
-
-def assert_less_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """Stops the step unless ``x <= y`` everywhere."""
-    return _binary(name, "assert_less_equal", "<=", "LessEqual", x, y, data, summarize, message)
-
-
-def assert_greater(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """Stops the step unless ``x > y`` everywhere."""
-    return _binary(name, "assert_greater", ">", "Greater", x, y, data, summarize, message)
-
-
-def assert_greater_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """Stops the step unless ``x >= y`` everywhere."""
-    return _binary(name, "assert_greater_equal", ">=", "GreaterEqual", x, y, data, summarize, message)
+assert_equal = _comparison("assert_equal", "==", "Equal")
+assert_none_equal = _comparison("assert_none_equal", "!=", "NotEqual")
+assert_less = _comparison("assert_less", "<", "Less")
+assert_less_equal = _comparison("assert_less_equal", "<=", "LessEqual")
+assert_greater = _comparison("assert_greater", ">", "Greater")
+assert_greater_equal = _comparison("assert_greater_equal", ">=", "GreaterEqual")
 
 
 def assert_near(
@@ -174,48 +153,30 @@ def _absolute(x: Tensor) -> Tensor:
 # ---- comparisons with zero
 
 
-def _sign(
-    name: str | None, opname: str, sign: str, op_type: str, flipped: bool, x: Any, data: Any, summarize: int | None,
-    message: str | None,
-) -> Operation:  # fmt: skip
-    prefix = f"{message}\n" if message else ""
-    with name_scope(name, opname, [x, data]):
-        x = convert_to_tensor(x, name="x")
-        if data is None:
-            data = [f"{prefix}Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
-        zero = convert_to_tensor(0, x.dtype.base_dtype)
-        inner = "assert_less" if op_type == "Less" else "assert_less_equal"
-        small, large = (zero, x) if flipped else (x, zero)
-        symbol = "<" if op_type == "Less" else "<="
-        return _binary(None, inner, symbol, op_type, small, large, data, summarize, message)
+def _sign(opname: str, sign: str, op_type: str, flipped: bool) -> Callable[..., Operation]:
+    """An assertion by a comparison with zero, which ``flipped`` puts first: ``x > 0`` is ``0 < x``."""
+    inner, symbol = ("assert_less", "<") if op_type == "Less" else ("assert_less_equal", "<=")
+
+    @called(opname, f"Stops the step unless ``x {sign} 0`` everywhere.")
+    def assertion(
+        x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    ) -> Operation:
+        prefix = f"{message}\n" if message else ""
+        with name_scope(name, opname, [x, data]):
+            x = convert_to_tensor(x, name="x")
+            if data is None:
+                data = [f"{prefix}Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
+            zero = convert_to_tensor(0, x.dtype.base_dtype)
+            small, large = (zero, x) if flipped else (x, zero)
+            return _binary(None, inner, symbol, op_type, small, large, data, summarize, message)
+
+    return assertion
 
 
-def assert_positive(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """Stops the step unless ``x > 0`` everywhere."""
-    return _sign(name, "assert_positive", ">", "Less", True, x, data, summarize, message)
-
-
-def assert_negative(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """Stops the step unless ``x < 0`` everywhere."""
-    return _sign(name, "assert_negative", "<", "Less", False, x, data, summarize, message)
-
-
-def assert_non_negative(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """Stops the step unless ``x >= 0`` everywhere."""
-    return _sign(name, "assert_non_negative", ">=", "LessEqual", True, x, data, summarize, message)
-
-
-def assert_non_positive(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """Stops the step unless ``x <= 0`` everywhere."""
-    return _sign(name, "assert_non_positive", "<=", "LessEqual", False, x, data, summarize, message)
+assert_positive = _sign("assert_positive", ">", "Less", True)
+assert_negative = _sign("assert_negative", "<", "Less", False)
+assert_non_negative = _sign("assert_non_negative", ">=", "LessEqual", True)
+assert_non_positive = _sign("assert_non_positive", "<=", "LessEqual", False)
 
 
 # ---- monotony
@@ -257,9 +218,11 @@ def _static_ok() -> Operation:
 
 
 def _rank(
-    x: Any, ranks: Sequence[Any], data: Any, summarize: int | None, prefix: str, how: str, op_type: str, holds: Any
-) -> Operation:
+    x: Any, ranks: Sequence[Any], data: Any, summarize: int | None, message: str | None, how: str, op_type: str,
+    holds: Any,
+) -> Operation:  # fmt: skip
     """``holds(rank, wanted)`` decides statically, ``op_type`` at run time; any of ``ranks`` will do."""
+    prefix = f"{message}.  " if message else ""
     accepted = [_checked_rank(convert_to_tensor(r, dtypes.int32, name="rank")) for r in ranks]
     x = convert_to_tensor(x, name="x")
     static_ranks = [None if v is None else int(v) for v in map(constant_value, accepted)]
@@ -289,45 +252,37 @@ def _checked_rank(rank: Tensor) -> Tensor:
     return rank
 
 
-def assert_rank(
-    x: Any,
-    rank: Any,
-    data: Any = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """``x`` must have ``rank``: a ValueError now if it is known not to, otherwise an assertion when the graph runs."""
-    with name_scope(name, "assert_rank", [x, rank, *(data or ())]):
-        return _rank(x, [rank], data, summarize, f"{message}.  " if message else "", "", "Equal", lambda f, w: f == w)
+def _rank_assertion(opname: str, text: str, how: str, op_type: str, holds: Any) -> Callable[..., Operation]:
+    @called(opname, text)
+    def assertion(
+        x: Any, rank: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
+        name: str | None = None,
+    ) -> Operation:  # fmt: skip
+        with name_scope(name, opname, [x, rank, *(data or ())]):
+            return _rank(x, [rank], data, summarize, message, how, op_type, holds)
+
+    return assertion
 
 
-def assert_rank_at_least(
-    x: Any,
-    rank: Any,
-    data: Any = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """``x`` must have ``rank`` or more dimensions."""
-    with name_scope(name, "assert_rank_at_least", [x, rank, *(data or ())]):
-        prefix = f"{message}.  " if message else ""
-        return _rank(x, [rank], data, summarize, prefix, "at least ", "GreaterEqual", lambda f, w: f >= w)
+assert_rank = _rank_assertion(
+    "assert_rank",
+    "``x`` must have ``rank``: a ValueError now if it is known not to, otherwise an assertion when the graph runs.",
+    "",
+    "Equal",
+    operator.eq,
+)
+assert_rank_at_least = _rank_assertion(
+    "assert_rank_at_least", "``x`` must have ``rank`` or more dimensions.", "at least ", "GreaterEqual", operator.ge
+)
 
 
 def assert_rank_in(
-    x: Any,
-    ranks: Sequence[Any],
-    data: Any = None,
-    summarize: int | None = None,
-    message: str | None = None,
+    x: Any, ranks: Sequence[Any], data: Any = None, summarize: int | None = None, message: str | None = None,
     name: str | None = None,
-) -> Operation:
+) -> Operation:  # fmt: skip
     """``x`` must have one of the ``ranks``."""
     with name_scope(name, "assert_rank_in", [x, *ranks, *(data or ())]):
-        prefix = f"{message}.  " if message else ""
-        return _rank(x, list(ranks), data, summarize, prefix, "", "Equal", lambda f, w: f == w)
+        return _rank(x, list(ranks), data, summarize, message, "", "Equal", operator.eq)
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:

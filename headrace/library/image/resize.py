@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes
@@ -10,6 +11,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
 from headrace.library.argument import either
+from headrace.library.factory import called
 from headrace.library.image.geometry import pad_to_bounding_box
 from headrace.library.numeric.math import cast, floor, maximum, minimum, round
 from headrace.library.scope import name_scope
@@ -25,28 +27,22 @@ class ResizeMethod:
     AREA = 3
 
 
-def resize_bilinear(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
-) -> Tensor:
-    """Resizes [batch, height, width, channels] to `size` by bilinear interpolation; the result is float32."""
-    options = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
-    return raw_ops.ResizeBilinear(images, size, **options, name=name)
+def _resize(name: str, op_type: str, how: str) -> Callable[..., Tensor]:
+    @called(name, f"Resizes [batch, height, width, channels] to `size`{how}.")
+    def resize(
+        images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+    ) -> Tensor:
+        options = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
+        return getattr(raw_ops, op_type)(images, size, **options, name=name)
+
+    return resize
 
 
-def resize_nearest_neighbor(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
-) -> Tensor:
-    """Resizes [batch, height, width, channels] to `size`, each pixel a copy of one; the dtype stays."""
-    options = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
-    return raw_ops.ResizeNearestNeighbor(images, size, **options, name=name)
-
-
-def resize_bicubic(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
-) -> Tensor:
-    """Resizes [batch, height, width, channels] to `size` by bicubic interpolation; the result is float32."""
-    options = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
-    return raw_ops.ResizeBicubic(images, size, **options, name=name)
+resize_bilinear = _resize("resize_bilinear", "ResizeBilinear", " by bilinear interpolation; the result is float32")
+resize_nearest_neighbor = _resize(
+    "resize_nearest_neighbor", "ResizeNearestNeighbor", ", each pixel a copy of one; the dtype stays"
+)
+resize_bicubic = _resize("resize_bicubic", "ResizeBicubic", " by bicubic interpolation; the result is float32")
 
 
 def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import Signature, signature
 from typing import Any
 
 from headrace.core.shape import TensorShape, as_shape
@@ -9,6 +11,7 @@ from headrace.core.source import at
 from headrace.graph.operation import Tensor
 from headrace.library.layers.base import InputSpec, Layer
 from headrace.library.layers.core import normalize_data_format
+from headrace.library.layers.function import layer_function
 from headrace.library.layers.named import ZEROS, get_activation, get_initializer, get_regularizer
 from headrace.library.network.activation import bias_add
 from headrace.library.network.spatial import convolution
@@ -49,18 +52,34 @@ def output_length(length: int | None, size: int, padding: str, stride: int, dila
     return (room + stride - 1) // stride
 
 
+def _shown(made: Callable[..., Any], rank: int) -> Signature:
+    """What a constructor takes, with defaults as TensorFlow shows them: over several axes, a number for each."""
+    tuples = {"strides": (1,) * rank, "dilation_rate": (1,) * rank} if rank > 1 else {}
+    _, *parameters = signature(made).parameters.values()
+    return Signature([p.replace(default=tuples.get(p.name, p.default)) for p in parameters])
+
+
 class Conv(Layer):
     """A convolution over ``rank`` axes: kernel [*kernel_size, channels, filters], then bias and activation."""
 
+    rank: int
+
+    def __init_subclass__(cls, rank: int | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if rank is not None:
+            cls.rank = rank
+        if rank is not None or "__init__" in vars(cls):
+            cls.__signature__ = _shown(cls.__init__, rank or 1)  # type: ignore[attr-defined]
+
     def __init__(
-        self, rank: int, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-        data_format: str | None = None, dilation_rate: Any = 1, activation: Any = None, use_bias: bool = True,
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str = "channels_last", dilation_rate: Any = 1, activation: Any = None, use_bias: bool = True,
         kernel_initializer: Any = None, bias_initializer: Any = ZEROS, kernel_regularizer: Any = None,
         bias_regularizer: Any = None, activity_regularizer: Any = None, kernel_constraint: Any = None,
         bias_constraint: Any = None, trainable: bool = True, name: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(trainable=trainable, name=name, activity_regularizer=activity_regularizer, **kwargs)
-        self.rank = rank
+        rank = self.rank
         self.filters = int(filters)
         self.kernel_size = numbers(kernel_size, rank, "kernel_size")
         self.strides = numbers(strides, rank, "strides")
@@ -159,108 +178,29 @@ class Conv(Layer):
         return self._spatial_shape(input_shape, lengths)
 
 
-class Conv1D(Conv):
+class Conv1D(Conv, rank=1):
     """A convolution along one axis, e.g. time: [batch, length, channels]."""
 
-    def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-        data_format: str = "channels_last", dilation_rate: Any = 1, activation: Any = None, use_bias: bool = True,
-        kernel_initializer: Any = None, bias_initializer: Any = ZEROS, kernel_regularizer: Any = None,
-        bias_regularizer: Any = None, activity_regularizer: Any = None, kernel_constraint: Any = None,
-        bias_constraint: Any = None, trainable: bool = True, name: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            1, filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-            kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer,
-            kernel_constraint, bias_constraint, trainable, name, **kwargs,
-        )  # fmt: skip
 
-
-class Conv2D(Conv):
+class Conv2D(Conv, rank=2):
     """A convolution over images: [batch, height, width, channels]."""
 
-    def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-        data_format: str = "channels_last", dilation_rate: Any = (1, 1), activation: Any = None,
-        use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
-        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
-        **kwargs: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            2, filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-            kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer,
-            kernel_constraint, bias_constraint, trainable, name, **kwargs,
-        )  # fmt: skip
 
-
-class Conv3D(Conv):
+class Conv3D(Conv, rank=3):
     """A convolution over volumes: [batch, depth, height, width, channels]."""
 
-    def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: str = "valid",
-        data_format: str = "channels_last", dilation_rate: Any = (1, 1, 1), activation: Any = None,
-        use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
-        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
-        **kwargs: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            3, filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-            kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer,
-            kernel_constraint, bias_constraint, trainable, name, **kwargs,
-        )  # fmt: skip
 
-
-def conv1d(
-    inputs: Any, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-    data_format: str = "channels_last", dilation_rate: Any = 1, activation: Any = None, use_bias: bool = True,
-    kernel_initializer: Any = None, bias_initializer: Any = ZEROS, kernel_regularizer: Any = None,
-    bias_regularizer: Any = None, activity_regularizer: Any = None, kernel_constraint: Any = None,
-    bias_constraint: Any = None, trainable: bool = True, name: str | None = None, reuse: Any = None,
-) -> Any:  # fmt: skip
-    """A convolution along one axis of [batch, length, channels]; padding "causal" looks back only."""
-    layer = Conv1D(
-        filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias, kernel_initializer,
-        bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
-        bias_constraint, trainable, name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
-    return layer.apply(inputs)
-
-
-def conv2d(
-    inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-    data_format: str = "channels_last", dilation_rate: Any = (1, 1), activation: Any = None, use_bias: bool = True,
-    kernel_initializer: Any = None, bias_initializer: Any = ZEROS, kernel_regularizer: Any = None,
-    bias_regularizer: Any = None, activity_regularizer: Any = None, kernel_constraint: Any = None,
-    bias_constraint: Any = None, trainable: bool = True, name: str | None = None, reuse: Any = None,
-) -> Any:  # fmt: skip
+conv1d = layer_function(
+    "conv1d", Conv1D, 'A convolution along one axis of [batch, length, channels]; padding "causal" looks back only.'
+)
+conv2d = layer_function(
+    "conv2d",
+    Conv2D,
     """A convolution over images [batch, height, width, channels].
 
     >>> features = tf.layers.conv2d(tf.zeros([1, 8, 8, 3]), 16, 3, padding="same", activation=tf.nn.relu)
     >>> features.shape.as_list()
     [1, 8, 8, 16]
-    """
-    layer = Conv2D(
-        filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias, kernel_initializer,
-        bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
-        bias_constraint, trainable, name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
-    return layer.apply(inputs)
-
-
-def conv3d(
-    inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: str = "valid",
-    data_format: str = "channels_last", dilation_rate: Any = (1, 1, 1), activation: Any = None,
-    use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
-    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: str | None = None,
-    reuse: Any = None,
-) -> Any:  # fmt: skip
-    """A convolution over volumes [batch, depth, height, width, channels]."""
-    layer = Conv3D(
-        filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias, kernel_initializer,
-        bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
-        bias_constraint, trainable, name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
-    return layer.apply(inputs)
+    """,
+)
+conv3d = layer_function("conv3d", Conv3D, "A convolution over volumes [batch, depth, height, width, channels].")

@@ -12,6 +12,7 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library.layers.base import InputSpec, Layer
+from headrace.library.layers.function import layer_function
 from headrace.library.layers.named import ZEROS, get_activation, get_initializer, get_regularizer
 from headrace.library.linalg.tensordot import tensordot
 from headrace.library.network import dropout as dropout_library
@@ -86,25 +87,16 @@ def _last(shape: Any) -> int | None:
     return dims[-1] if dims else None
 
 
-def dense(
-    inputs: Any, units: int, activation: Any = None, use_bias: bool = True, kernel_initializer: Any = None,
-    bias_initializer: Any = ZEROS, kernel_regularizer: Any = None, bias_regularizer: Any = None,
-    activity_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None,
-    trainable: bool = True, name: str | None = None, reuse: Any = None,
-) -> Any:  # fmt: skip
+dense = layer_function(
+    "dense",
+    Dense,
     """A fully connected layer: ``activation(inputs @ kernel + bias)``.
 
     >>> hidden = tf.layers.dense(tf.zeros([8, 3]), 4, activation=tf.nn.relu)
     >>> [v.name for v in tf.trainable_variables()]
     ['dense/kernel:0', 'dense/bias:0']
-    """
-    layer = Dense(
-        units, activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
-        bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
-        bias_constraint=bias_constraint, trainable=trainable, name=name, _scope=name, _reuse=reuse,
-    )  # fmt: skip
-    return layer.apply(inputs)
+    """,
+)
 
 
 class Dropout(Layer):

@@ -9,6 +9,7 @@ from headrace.graph.operation import Tensor
 from headrace.library.layers.base import InputSpec, Layer
 from headrace.library.layers.convolutional import normalize_padding, numbers, output_length
 from headrace.library.layers.core import normalize_data_format
+from headrace.library.layers.function import layer_function
 from headrace.library.network import pooling
 from headrace.library.tensor import array
 
@@ -96,49 +97,17 @@ class AveragePooling3D(Pooling):
     reduction, rank = "avg", 3
 
 
-def max_pooling1d(
-    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """The largest value of each window along one axis of [batch, length, channels]."""
-    return MaxPooling1D(pool_size, strides, padding, data_format, name).apply(inputs)
-
-
-def max_pooling2d(
-    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """The largest value of each window of images: ``tf.layers.max_pooling2d(x, 2, 2)`` halves height and width."""
-    return MaxPooling2D(pool_size, strides, padding, data_format, name).apply(inputs)
-
-
-def max_pooling3d(
-    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """The largest value of each window of volumes."""
-    return MaxPooling3D(pool_size, strides, padding, data_format, name).apply(inputs)
-
-
-def average_pooling1d(
-    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """The mean of each window along one axis of [batch, length, channels]."""
-    return AveragePooling1D(pool_size, strides, padding, data_format, name).apply(inputs)
-
-
-def average_pooling2d(
-    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """The mean of each window of images."""
-    return AveragePooling2D(pool_size, strides, padding, data_format, name).apply(inputs)
-
-
-def average_pooling3d(
-    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """The mean of each window of volumes."""
-    return AveragePooling3D(pool_size, strides, padding, data_format, name).apply(inputs)
+max_pooling1d = layer_function(
+    "max_pooling1d", MaxPooling1D, "The largest value of each window along one axis of [batch, length, channels]."
+)
+max_pooling2d = layer_function(
+    "max_pooling2d",
+    MaxPooling2D,
+    "The largest value of each window of images: ``tf.layers.max_pooling2d(x, 2, 2)`` halves height and width.",
+)
+max_pooling3d = layer_function("max_pooling3d", MaxPooling3D, "The largest value of each window of volumes.")
+average_pooling1d = layer_function(
+    "average_pooling1d", AveragePooling1D, "The mean of each window along one axis of [batch, length, channels]."
+)
+average_pooling2d = layer_function("average_pooling2d", AveragePooling2D, "The mean of each window of images.")
+average_pooling3d = layer_function("average_pooling3d", AveragePooling3D, "The mean of each window of volumes.")

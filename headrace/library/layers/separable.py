@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace.graph.operation import Tensor
 from headrace.library.layers.convolutional import Conv
+from headrace.library.layers.function import layer_function
 from headrace.library.layers.named import ZEROS, get_initializer, get_regularizer
 from headrace.library.network.activation import bias_add
 from headrace.library.network.spatial import separable_conv2d as nn_separable_conv2d
@@ -16,14 +17,16 @@ class SeparableConv(Conv):
     """Kernels [*kernel_size, channels, depth_multiplier] and [1..., channels * depth_multiplier, filters]."""
 
     def __init__(
-        self, rank: int, filters: int, kernel_size: Any, strides: Any, padding: str, data_format: str | None,
-        dilation_rate: Any, depth_multiplier: int, activation: Any, use_bias: bool, depthwise_initializer: Any,
-        pointwise_initializer: Any, bias_initializer: Any, depthwise_regularizer: Any, pointwise_regularizer: Any,
-        bias_regularizer: Any, activity_regularizer: Any, depthwise_constraint: Any, pointwise_constraint: Any,
-        bias_constraint: Any, trainable: bool, name: Any, **kwargs: Any,
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str = "channels_last", dilation_rate: Any = 1, depth_multiplier: int = 1, activation: Any = None,
+        use_bias: bool = True, depthwise_initializer: Any = None, pointwise_initializer: Any = None,
+        bias_initializer: Any = ZEROS, depthwise_regularizer: Any = None, pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None, activity_regularizer: Any = None, depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
+        **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(
-            rank, filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
+            filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
             bias_initializer=bias_initializer, bias_regularizer=bias_regularizer, bias_constraint=bias_constraint,
             activity_regularizer=activity_regularizer, trainable=trainable, name=name, **kwargs,
         )  # fmt: skip
@@ -54,24 +57,8 @@ class SeparableConv(Conv):
         self.built = True
 
 
-class SeparableConv1D(SeparableConv):
+class SeparableConv1D(SeparableConv, rank=1):
     """A separable convolution along one axis."""
-
-    def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-        data_format: str = "channels_last", dilation_rate: Any = 1, depth_multiplier: int = 1, activation: Any = None,
-        use_bias: bool = True, depthwise_initializer: Any = None, pointwise_initializer: Any = None,
-        bias_initializer: Any = ZEROS, depthwise_regularizer: Any = None, pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None, activity_regularizer: Any = None, depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: Any = None,
-        **kwargs: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            1, filters, kernel_size, strides, padding, data_format, dilation_rate, depth_multiplier, activation,
-            use_bias, depthwise_initializer, pointwise_initializer, bias_initializer, depthwise_regularizer,
-            pointwise_regularizer, bias_regularizer, activity_regularizer, depthwise_constraint, pointwise_constraint,
-            bias_constraint, trainable, name, **kwargs,
-        )  # fmt: skip
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
         padding = self.padding.upper()
@@ -91,24 +78,8 @@ class SeparableConv1D(SeparableConv):
         return self.activation(outputs) if self.activation is not None else outputs
 
 
-class SeparableConv2D(SeparableConv):
+class SeparableConv2D(SeparableConv, rank=2):
     """A separable convolution over images."""
-
-    def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-        data_format: str = "channels_last", dilation_rate: Any = (1, 1), depth_multiplier: int = 1,
-        activation: Any = None, use_bias: bool = True, depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None, bias_initializer: Any = ZEROS, depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-        depthwise_constraint: Any = None, pointwise_constraint: Any = None, bias_constraint: Any = None,
-        trainable: bool = True, name: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            2, filters, kernel_size, strides, padding, data_format, dilation_rate, depth_multiplier, activation,
-            use_bias, depthwise_initializer, pointwise_initializer, bias_initializer, depthwise_regularizer,
-            pointwise_regularizer, bias_regularizer, activity_regularizer, depthwise_constraint, pointwise_constraint,
-            bias_constraint, trainable, name, **kwargs,
-        )  # fmt: skip
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
         first = self.data_format == "channels_first"
@@ -120,39 +91,9 @@ class SeparableConv2D(SeparableConv):
         return self._finish(outputs)
 
 
-def separable_conv1d(
-    inputs: Any, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-    data_format: str = "channels_last", dilation_rate: Any = 1, depth_multiplier: int = 1, activation: Any = None,
-    use_bias: bool = True, depthwise_initializer: Any = None, pointwise_initializer: Any = None,
-    bias_initializer: Any = ZEROS, depthwise_regularizer: Any = None, pointwise_regularizer: Any = None,
-    bias_regularizer: Any = None, activity_regularizer: Any = None, depthwise_constraint: Any = None,
-    pointwise_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True, name: str | None = None,
-    reuse: Any = None,
-) -> Any:  # fmt: skip
-    """A separable convolution along one axis of [batch, length, channels]."""
-    layer = SeparableConv1D(
-        filters, kernel_size, strides, padding, data_format, dilation_rate, depth_multiplier, activation, use_bias,
-        depthwise_initializer, pointwise_initializer, bias_initializer, depthwise_regularizer, pointwise_regularizer,
-        bias_regularizer, activity_regularizer, depthwise_constraint, pointwise_constraint, bias_constraint,
-        trainable, name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
-    return layer.apply(inputs)
-
-
-def separable_conv2d(
-    inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-    data_format: str = "channels_last", dilation_rate: Any = (1, 1), depth_multiplier: int = 1,
-    activation: Any = None, use_bias: bool = True, depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None, bias_initializer: Any = ZEROS, depthwise_regularizer: Any = None,
-    pointwise_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-    depthwise_constraint: Any = None, pointwise_constraint: Any = None, bias_constraint: Any = None,
-    trainable: bool = True, name: str | None = None, reuse: Any = None,
-) -> Any:  # fmt: skip
-    """A separable convolution over images [batch, height, width, channels]."""
-    layer = SeparableConv2D(
-        filters, kernel_size, strides, padding, data_format, dilation_rate, depth_multiplier, activation, use_bias,
-        depthwise_initializer, pointwise_initializer, bias_initializer, depthwise_regularizer, pointwise_regularizer,
-        bias_regularizer, activity_regularizer, depthwise_constraint, pointwise_constraint, bias_constraint,
-        trainable, name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
-    return layer.apply(inputs)
+separable_conv1d = layer_function(
+    "separable_conv1d", SeparableConv1D, "A separable convolution along one axis of [batch, length, channels]."
+)
+separable_conv2d = layer_function(
+    "separable_conv2d", SeparableConv2D, "A separable convolution over images [batch, height, width, channels]."
+)

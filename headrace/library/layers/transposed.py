@@ -8,6 +8,7 @@ from headrace.core.shape import TensorShape
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library.layers.convolutional import Conv
+from headrace.library.layers.function import layer_function
 from headrace.library.layers.named import ZEROS
 from headrace.library.network.convolution import conv2d_transpose as nn_conv2d_transpose
 from headrace.library.network.convolution import conv3d_transpose as nn_conv3d_transpose
@@ -24,6 +25,19 @@ def _length(length: Any, size: int, padding: str, stride: int) -> Any:
 
 class ConvTranspose(Conv):
     """A transposed convolution: kernel [*kernel_size, filters, channels]."""
+
+    def __init__(
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str = "channels_last", activation: Any = None, use_bias: bool = True,
+        kernel_initializer: Any = None, bias_initializer: Any = ZEROS, kernel_regularizer: Any = None,
+        bias_regularizer: Any = None, activity_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, trainable: bool = True, name: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, 1, activation, use_bias, kernel_initializer,
+            bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
+            bias_constraint, trainable, name, **kwargs,
+        )  # fmt: skip
 
     def build(self, input_shape: Any) -> None:
         channels = self._channels(input_shape)
@@ -60,67 +74,19 @@ class ConvTranspose(Conv):
         return self._spatial_shape(input_shape, [_length(n, k, self.padding, s) for n, k, s in windows])
 
 
-class Conv2DTranspose(ConvTranspose):
+class Conv2DTranspose(ConvTranspose, rank=2):
     """A transposed convolution over images: with strides 2 it doubles their height and width."""
 
-    def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-        data_format: str = "channels_last", activation: Any = None, use_bias: bool = True,
-        kernel_initializer: Any = None, bias_initializer: Any = ZEROS, kernel_regularizer: Any = None,
-        bias_regularizer: Any = None, activity_regularizer: Any = None, kernel_constraint: Any = None,
-        bias_constraint: Any = None, trainable: bool = True, name: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            2, filters, kernel_size, strides, padding, data_format, 1, activation, use_bias, kernel_initializer,
-            bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
-            bias_constraint, trainable, name, **kwargs,
-        )  # fmt: skip
 
-
-class Conv3DTranspose(ConvTranspose):
+class Conv3DTranspose(ConvTranspose, rank=3):
     """A transposed convolution over volumes."""
 
-    def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: str = "valid",
-        data_format: str = "channels_last", activation: Any = None, use_bias: bool = True,
-        kernel_initializer: Any = None, bias_initializer: Any = ZEROS, kernel_regularizer: Any = None,
-        bias_regularizer: Any = None, activity_regularizer: Any = None, kernel_constraint: Any = None,
-        bias_constraint: Any = None, trainable: bool = True, name: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            3, filters, kernel_size, strides, padding, data_format, 1, activation, use_bias, kernel_initializer,
-            bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
-            bias_constraint, trainable, name, **kwargs,
-        )  # fmt: skip
 
-
-def conv2d_transpose(
-    inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1), padding: str = "valid",
-    data_format: str = "channels_last", activation: Any = None, use_bias: bool = True, kernel_initializer: Any = None,
-    bias_initializer: Any = ZEROS, kernel_regularizer: Any = None, bias_regularizer: Any = None,
-    activity_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None,
-    trainable: bool = True, name: str | None = None, reuse: Any = None,
-) -> Any:  # fmt: skip
-    """A transposed convolution over images [batch, height, width, channels]."""
-    layer = Conv2DTranspose(
-        filters, kernel_size, strides, padding, data_format, activation, use_bias, kernel_initializer,
-        bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
-        bias_constraint, trainable, name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
-    return layer.apply(inputs)
-
-
-def conv3d_transpose(
-    inputs: Any, filters: int, kernel_size: Any, strides: Any = (1, 1, 1), padding: str = "valid",
-    data_format: str = "channels_last", activation: Any = None, use_bias: bool = True, kernel_initializer: Any = None,
-    bias_initializer: Any = ZEROS, kernel_regularizer: Any = None, bias_regularizer: Any = None,
-    activity_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None,
-    trainable: bool = True, name: str | None = None, reuse: Any = None,
-) -> Any:  # fmt: skip
-    """A transposed convolution over volumes [batch, depth, height, width, channels]."""
-    layer = Conv3DTranspose(
-        filters, kernel_size, strides, padding, data_format, activation, use_bias, kernel_initializer,
-        bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
-        bias_constraint, trainable, name, _reuse=reuse, _scope=name,
-    )  # fmt: skip
-    return layer.apply(inputs)
+conv2d_transpose = layer_function(
+    "conv2d_transpose", Conv2DTranspose, "A transposed convolution over images [batch, height, width, channels]."
+)
+conv3d_transpose = layer_function(
+    "conv3d_transpose",
+    Conv3DTranspose,
+    "A transposed convolution over volumes [batch, depth, height, width, channels].",
+)

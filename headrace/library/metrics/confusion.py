@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
+from headrace.library.factory import called
 from headrace.library.losses.weights import broadcast_weights
 from headrace.library.metrics.metric import Collections, Result, as_bools, collected, fitted, metric_variable
 from headrace.library.numeric import math, reduction
@@ -30,76 +32,60 @@ def _count(
     return collected(value, update, metrics_collections, updates_collections)
 
 
-def true_positives(
-    labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
-    updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """How many are true and predicted so."""
-    with variable_scope(name, "true_positives", (predictions, labels, weights)):
-        predictions, labels, weights = as_bools(predictions, labels, weights)
-        condition = raw_ops.LogicalAnd(labels, predictions)
-        return _count(condition, weights, metrics_collections, updates_collections)
+def _counted(title: str, condition: Callable[[Tensor, Tensor], Tensor], text: str) -> Callable[..., Result]:
+    """A metric that counts where ``condition(labels, predictions)`` holds."""
+
+    @called(title, text)
+    def metric(
+        labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
+        updates_collections: Collections = None, name: str | None = None,
+    ) -> Result:  # fmt: skip
+        with variable_scope(name, title, (predictions, labels, weights)):
+            predictions, labels, weights = as_bools(predictions, labels, weights)
+            return _count(condition(labels, predictions), weights, metrics_collections, updates_collections)
+
+    return metric
 
 
-def true_negatives(
-    labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
-    updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """How many are false and predicted so."""
-    with variable_scope(name, "true_negatives", (predictions, labels, weights)):
-        predictions, labels, weights = as_bools(predictions, labels, weights)
-        condition = raw_ops.LogicalNot(raw_ops.LogicalOr(labels, predictions))
-        return _count(condition, weights, metrics_collections, updates_collections)
+true_positives = _counted("true_positives", raw_ops.LogicalAnd, "How many are true and predicted so.")
+true_negatives = _counted(
+    "true_negatives",
+    lambda labels, predictions: raw_ops.LogicalNot(raw_ops.LogicalOr(labels, predictions)),
+    "How many are false and predicted so.",
+)
+false_positives = _counted(
+    "false_positives",
+    lambda labels, predictions: raw_ops.LogicalAnd(raw_ops.LogicalNot(labels), predictions),
+    "How many are false but predicted true.",
+)
+false_negatives = _counted(
+    "false_negatives",
+    lambda labels, predictions: raw_ops.LogicalAnd(labels, raw_ops.LogicalNot(predictions)),
+    "How many are true but predicted false.",
+)
 
 
-def false_positives(
-    labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
-    updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """How many are false but predicted true."""
-    with variable_scope(name, "false_positives", (predictions, labels, weights)):
-        predictions, labels, weights = as_bools(predictions, labels, weights)
-        condition = raw_ops.LogicalAnd(raw_ops.LogicalNot(labels), predictions)
-        return _count(condition, weights, metrics_collections, updates_collections)
+def _ratio(title: str, mistakes: Callable[..., Result], text: str) -> Callable[..., Result]:
+    """The true positives as a part of them and the ``mistakes``."""
+
+    @called(title, text)
+    def metric(
+        labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
+        updates_collections: Collections = None, name: str | None = None,
+    ) -> Result:  # fmt: skip
+        with variable_scope(name, title, (predictions, labels, weights)):
+            predictions, labels, weights = as_bools(predictions, labels, weights)
+            right, update_right = true_positives(labels, predictions, weights)
+            wrong, update_wrong = mistakes(labels, predictions, weights)
+            value = _part(right, wrong, "value")
+            update = _part(update_right, update_wrong, "update_op")
+            return collected(value, update, metrics_collections, updates_collections)
+
+    return metric
 
 
-def false_negatives(
-    labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
-    updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """How many are true but predicted false."""
-    with variable_scope(name, "false_negatives", (predictions, labels, weights)):
-        predictions, labels, weights = as_bools(predictions, labels, weights)
-        condition = raw_ops.LogicalAnd(labels, raw_ops.LogicalNot(predictions))
-        return _count(condition, weights, metrics_collections, updates_collections)
-
-
-def precision(
-    labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
-    updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """The part of the predicted positives that are true."""
-    with variable_scope(name, "precision", (predictions, labels, weights)):
-        predictions, labels, weights = as_bools(predictions, labels, weights)
-        right, update_right = true_positives(labels, predictions, weights)
-        wrong, update_wrong = false_positives(labels, predictions, weights)
-        value = _part(right, wrong, "value")
-        update = _part(update_right, update_wrong, "update_op")
-        return collected(value, update, metrics_collections, updates_collections)
-
-
-def recall(
-    labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
-    updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """The part of the true ones that are predicted so."""
-    with variable_scope(name, "recall", (predictions, labels, weights)):
-        predictions, labels, weights = as_bools(predictions, labels, weights)
-        hits, update_hits = true_positives(labels, predictions, weights)
-        missed, update_missed = false_negatives(labels, predictions, weights)
-        value = _part(hits, missed, "value")
-        update = _part(update_hits, update_missed, "update_op")
-        return collected(value, update, metrics_collections, updates_collections)
+precision = _ratio("precision", false_positives, "The part of the predicted positives that are true.")
+recall = _ratio("recall", false_negatives, "The part of the true ones that are predicted so.")
 
 
 def _part(one: Any, other: Any, name: str) -> Tensor:

@@ -10,6 +10,7 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import constant
 from headrace.graph.operation import Tensor
 from headrace.library.control.assertion import assert_greater_equal, assert_less_equal
+from headrace.library.factory import called
 from headrace.library.losses.weights import broadcast_weights
 from headrace.library.metrics.metric import Collections, Result, collected, fitted, metric_variable
 from headrace.library.numeric import math, reduction
@@ -55,83 +56,48 @@ def _counts_at(
     return values, updates
 
 
-def _single(
-    key: str, labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any,
-    metrics_collections: Collections, updates_collections: Collections, name: str | None,
-) -> Result:  # fmt: skip
-    with variable_scope(name, _NAMES[key], (predictions, labels, weights)):
-        values, updates = _counts_at(labels, _tensor(predictions), thresholds, weights, includes=(key,))
-        value = raw_ops.Identity(values[key])
-        return collected(value, updates[key], metrics_collections, updates_collections)
-
-
 def _tensor(value: Any) -> Tensor:
     predictions, _, _ = fitted(value)
     return predictions
 
 
-def true_positives_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
-    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """How many are true and above each threshold."""
-    return _single(
-        "tp", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
-    )  # fmt: skip
+def _counted(key: str, text: str) -> Callable[..., Result]:
+    @called(f"{_NAMES[key]}_at_thresholds", text)
+    def metric(
+        labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
+        metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+    ) -> Result:  # fmt: skip
+        with variable_scope(name, _NAMES[key], (predictions, labels, weights)):
+            values, updates = _counts_at(labels, _tensor(predictions), thresholds, weights, includes=(key,))
+            value = raw_ops.Identity(values[key])
+            return collected(value, updates[key], metrics_collections, updates_collections)
+
+    return metric
 
 
-def true_negatives_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
-    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """How many are false and not above each threshold."""
-    return _single(
-        "tn", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
-    )  # fmt: skip
+true_positives_at_thresholds = _counted("tp", "How many are true and above each threshold.")
+true_negatives_at_thresholds = _counted("tn", "How many are false and not above each threshold.")
+false_positives_at_thresholds = _counted("fp", "How many are false but above each threshold.")
+false_negatives_at_thresholds = _counted("fn", "How many are true but not above each threshold.")
 
 
-def false_positives_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
-    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """How many are false but above each threshold."""
-    return _single(
-        "fp", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
-    )  # fmt: skip
+def _part(title: str, mistakes: str, text: str) -> Callable[..., Result]:
+    @called(f"{title}_at_thresholds", text)
+    def metric(
+        labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
+        metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+    ) -> Result:  # fmt: skip
+        with variable_scope(name, f"{title}_at_thresholds", (predictions, labels, weights)):
+            values, updates = _counts_at(labels, _tensor(predictions), thresholds, weights, includes=("tp", mistakes))
+            value = _ratio(values["tp"], values[mistakes], f"{title}_value")
+            update = _ratio(updates["tp"], updates[mistakes], f"{title}_update_op")
+            return collected(value, update, metrics_collections, updates_collections)
+
+    return metric
 
 
-def false_negatives_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
-    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """How many are true but not above each threshold."""
-    return _single(
-        "fn", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
-    )  # fmt: skip
-
-
-def precision_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
-    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """The part of those above each threshold that are true."""
-    with variable_scope(name, "precision_at_thresholds", (predictions, labels, weights)):
-        values, updates = _counts_at(labels, _tensor(predictions), thresholds, weights, includes=("tp", "fp"))
-        value = _ratio(values["tp"], values["fp"], "precision_value")
-        update = _ratio(updates["tp"], updates["fp"], "precision_update_op")
-        return collected(value, update, metrics_collections, updates_collections)
-
-
-def recall_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
-    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """The part of the true ones that are above each threshold."""
-    with variable_scope(name, "recall_at_thresholds", (predictions, labels, weights)):
-        values, updates = _counts_at(labels, _tensor(predictions), thresholds, weights, includes=("tp", "fn"))
-        value = _ratio(values["tp"], values["fn"], "recall_value")
-        update = _ratio(updates["tp"], updates["fn"], "recall_update_op")
-        return collected(value, update, metrics_collections, updates_collections)
+precision_at_thresholds = _part("precision", "fp", "The part of those above each threshold that are true.")
+recall_at_thresholds = _part("recall", "fn", "The part of the true ones that are above each threshold.")
 
 
 def _ratio(one: Any, other: Any, name: str | None = None) -> Tensor:

@@ -6,6 +6,7 @@ Predicted and true classes count as sets: one that is repeated counts once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor, SparseTensorValue
+from headrace.library.factory import called
 from headrace.library.losses.weights import broadcast_weights
 from headrace.library.metrics.metric import Collections, Result, collected, metric_variable
 from headrace.library.numeric import math, reduction
@@ -101,67 +103,49 @@ def _top(predictions: Any, k: int) -> Tensor:
     return reduction.top_k(predictions, k)[1]
 
 
-def _ratio_at_top_k(
-    other: str, labels: Any, predictions_idx: Any, k: int | None, class_id: int | None, weights: Any,
-    metrics_collections: Collections, updates_collections: Collections, scope: str,
-) -> Result:  # fmt: skip
-    predictions_idx = math.cast(convert_to_tensor(predictions_idx), dtypes.int64)
-    labels = _dense_labels(labels, predictions_idx)
-    right, update_right = _total("true_positive", labels, predictions_idx, k, class_id, weights)
-    wrong, update_wrong = _total(other, labels, predictions_idx, k, class_id, weights)
-    value = raw_ops.RealDiv(right, raw_ops.AddV2(right, wrong, name="add"), name=scope)
-    whole = raw_ops.AddV2(update_right, update_wrong, name="add")
-    update = raw_ops.RealDiv(update_right, whole, name="update")
-    return collected(value, update, metrics_collections, updates_collections)
+def _at_top_k(title: str, mistakes: str) -> Callable[..., Result]:
+    @called(f"{title}_at_top_k", f"``{title}_at_k`` for classes chosen already.")
+    def metric(
+        labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
+        metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+    ) -> Result:  # fmt: skip
+        with name_scope(name, _at_k(title, k, class_id), [predictions_idx]) as scope:
+            predictions_idx = math.cast(convert_to_tensor(predictions_idx), dtypes.int64)
+            labels = _dense_labels(labels, predictions_idx)
+            right, update_right = _total("true_positive", labels, predictions_idx, k, class_id, weights)
+            wrong, update_wrong = _total(mistakes, labels, predictions_idx, k, class_id, weights)
+            value = raw_ops.RealDiv(right, raw_ops.AddV2(right, wrong, name="add"), name=scope)
+            whole = raw_ops.AddV2(update_right, update_wrong, name="add")
+            update = raw_ops.RealDiv(update_right, whole, name="update")
+            return collected(value, update, metrics_collections, updates_collections)
+
+    return metric
 
 
-def recall_at_k(
-    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
-    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """The part of the true classes that are among the k with the highest predictions."""
-    with name_scope(name, _at_k("recall", k, class_id), [predictions]) as scope:
-        return recall_at_top_k(
-            labels, _top(predictions, k), k, class_id, weights, metrics_collections, updates_collections, scope
-        )
+recall_at_top_k = _at_top_k("recall", "false_negative")
+precision_at_top_k = _at_top_k("precision", "false_positive")
 
 
-def recall_at_top_k(
-    labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
-    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """``recall_at_k`` for classes chosen already."""
-    with name_scope(name, _at_k("recall", k, class_id), [predictions_idx]) as scope:
-        return _ratio_at_top_k(
-            "false_negative", labels, predictions_idx, k, class_id, weights, metrics_collections, updates_collections,
-            scope,
-        )  # fmt: skip
+def _of_best(title: str, of_chosen: Callable[..., Result], text: str) -> Callable[..., Result]:
+    @called(f"{title}_at_k", text)
+    def metric(
+        labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
+        metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+    ) -> Result:  # fmt: skip
+        with name_scope(name, _at_k(title, k, class_id), [predictions]) as scope:
+            return of_chosen(
+                labels, _top(predictions, k), k, class_id, weights, metrics_collections, updates_collections, scope
+            )
+
+    return metric
 
 
-def precision_at_k(
-    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
-    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """The part of the k classes with the highest predictions that are true."""
-    with name_scope(name, _at_k("precision", k, class_id), [predictions]) as scope:
-        return precision_at_top_k(
-            labels, _top(predictions, k), k, class_id, weights, metrics_collections, updates_collections, scope
-        )
-
-
-sparse_precision_at_k = precision_at_k
-
-
-def precision_at_top_k(
-    labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
-    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
-) -> Result:  # fmt: skip
-    """``precision_at_k`` for classes chosen already."""
-    with name_scope(name, _at_k("precision", k, class_id), [predictions_idx]) as scope:
-        return _ratio_at_top_k(
-            "false_positive", labels, predictions_idx, k, class_id, weights, metrics_collections, updates_collections,
-            scope,
-        )  # fmt: skip
+recall_at_k = _of_best(
+    "recall", recall_at_top_k, "The part of the true classes that are among the k with the highest predictions."
+)
+precision_at_k = sparse_precision_at_k = _of_best(
+    "precision", precision_at_top_k, "The part of the k classes with the highest predictions that are true."
+)
 
 
 def average_precision_at_k(

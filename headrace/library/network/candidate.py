@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
 from headrace.library.control.dependency import stop_gradient
+from headrace.library.factory import called
 from headrace.library.linalg.matrix import matmul
 from headrace.library.network.embedding import embedding_lookup
 from headrace.library.network.loss_function import sigmoid_cross_entropy_with_logits
@@ -35,37 +36,35 @@ def _sample(op_type: str, true_classes: Any, seed: int | None, name: str | None,
     return Sampled(*getattr(raw_ops, op_type)(true_classes, seed=seed1 or 0, seed2=seed2 or 0, name=name, **attrs))
 
 
-def uniform_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int | None = None,
-    name: str | None = None,
-) -> Sampled:  # fmt: skip
-    """``num_sampled`` classes drawn evenly from ``[0, range_max)``, all different if ``unique``."""
-    return _sample(
-        "UniformCandidateSampler", true_classes, seed, name,
-        num_true=num_true, num_sampled=num_sampled, unique=unique, range_max=range_max,
-    )  # fmt: skip
+def _sampler(name: str, op_type: str, text: str) -> Callable[..., Sampled]:
+    @called(name, text)
+    def sampler(
+        true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int | None = None,
+        name: str | None = None,
+    ) -> Sampled:  # fmt: skip
+        return _sample(
+            op_type, true_classes, seed, name,
+            num_true=num_true, num_sampled=num_sampled, unique=unique, range_max=range_max,
+        )  # fmt: skip
+
+    return sampler
 
 
-def log_uniform_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int | None = None,
-    name: str | None = None,
-) -> Sampled:  # fmt: skip
-    """Classes drawn as words are by rank: class ``k`` with a chance of about ``1 / k``.  Sort classes by frequency."""
-    return _sample(
-        "LogUniformCandidateSampler", true_classes, seed, name,
-        num_true=num_true, num_sampled=num_sampled, unique=unique, range_max=range_max,
-    )  # fmt: skip
-
-
-def learned_unigram_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int | None = None,
-    name: str | None = None,
-) -> Sampled:  # fmt: skip
-    """Classes drawn as often as they have been true classes in this session so far (plus one)."""
-    return _sample(
-        "LearnedUnigramCandidateSampler", true_classes, seed, name,
-        num_true=num_true, num_sampled=num_sampled, unique=unique, range_max=range_max,
-    )  # fmt: skip
+uniform_candidate_sampler = _sampler(
+    "uniform_candidate_sampler",
+    "UniformCandidateSampler",
+    "``num_sampled`` classes drawn evenly from ``[0, range_max)``, all different if ``unique``.",
+)
+log_uniform_candidate_sampler = _sampler(
+    "log_uniform_candidate_sampler",
+    "LogUniformCandidateSampler",
+    "Classes drawn as words are by rank: class ``k`` with a chance of about ``1 / k``.  Sort classes by frequency.",
+)
+learned_unigram_candidate_sampler = _sampler(
+    "learned_unigram_candidate_sampler",
+    "LearnedUnigramCandidateSampler",
+    "Classes drawn as often as they have been true classes in this session so far (plus one).",
+)
 
 
 def fixed_unigram_candidate_sampler(

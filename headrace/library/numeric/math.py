@@ -14,6 +14,7 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices, SparseTensor, convert_to_tensor_or_indexed_slices
+from headrace.library.factory import called
 from headrace.library.scope import name_scope
 
 Unary = Callable[..., Any]
@@ -22,34 +23,32 @@ Binary = Callable[..., Any]
 # ---- functions that are one op
 
 
-def _unary(name: str, op_type: str, text: str, sparse: bool = False) -> Unary:
+def unary(name: str, op_type: str, text: str, sparse: bool = False) -> Unary:
     """A function of ``x`` that makes one node; ``sparse`` ones also map the values of a SparseTensor."""
 
+    @called(name, text)
     def unary_op(x: Any, name: str | None = None) -> Any:
         if sparse and isinstance(x, SparseTensor):
             with name_scope(name, op_type, [x.values]) as scope:
                 return SparseTensor(x.indices, getattr(raw_ops, op_type)(x.values, name=scope), x.dense_shape)
         return getattr(raw_ops, op_type)(x, name=name)
 
-    unary_op.__name__ = unary_op.__qualname__ = name
-    unary_op.__doc__ = text
     return learned(unary_op)
 
 
-def _binary(name: str, op_type: str, text: str) -> Binary:
+def binary(name: str, op_type: str, text: str) -> Binary:
     """A function of ``x`` and ``y``, which broadcast, that makes one node."""
 
+    @called(name, text)
     def binary_op(x: Any, y: Any, name: str | None = None) -> Any:
         return getattr(raw_ops, op_type)(x, y, name=name)
 
-    binary_op.__name__ = binary_op.__qualname__ = name
-    binary_op.__doc__ = text
     return learned(binary_op)
 
 
-negative = _unary("negative", "Neg", "``-x``.", sparse=True)
-sign = _unary("sign", "Sign", "-1, 0 or 1; for complex numbers ``x / |x|``.", sparse=True)
-square = _unary(
+negative = unary("negative", "Neg", "``-x``.", sparse=True)
+sign = unary("sign", "Sign", "-1, 0 or 1; for complex numbers ``x / |x|``.", sparse=True)
+square = unary(
     "square",
     "Square",
     """``x * x``.
@@ -59,66 +58,66 @@ square = _unary(
     """,
     sparse=True,
 )
-sqrt = _unary("sqrt", "Sqrt", "The square root.", sparse=True)
-rsqrt = _unary("rsqrt", "Rsqrt", "One over the square root.")
-reciprocal = _unary("reciprocal", "Reciprocal", "``1 / x``.")
-exp = _unary("exp", "Exp", "e to the power of x.")
-expm1 = _unary("expm1", "Expm1", "``exp(x) - 1``, precise near zero.")
-log = _unary("log", "Log", "The natural logarithm.")
-log1p = _unary("log1p", "Log1p", "``log(1 + x)``, precise near zero.")
-sin = _unary("sin", "Sin", "The sine.")
-cos = _unary("cos", "Cos", "The cosine.")
-tan = _unary("tan", "Tan", "The tangent.")
-asin = _unary("asin", "Asin", "The inverse sine.")
-acos = _unary("acos", "Acos", "The inverse cosine.")
-atan = _unary("atan", "Atan", "The inverse tangent.")
-sinh = _unary("sinh", "Sinh", "The hyperbolic sine.")
-cosh = _unary("cosh", "Cosh", "The hyperbolic cosine.")
-tanh = _unary("tanh", "Tanh", "The hyperbolic tangent.", sparse=True)
-asinh = _unary("asinh", "Asinh", "The inverse hyperbolic sine.")
-acosh = _unary("acosh", "Acosh", "The inverse hyperbolic cosine.")
-atanh = _unary("atanh", "Atanh", "The inverse hyperbolic tangent.")
-sigmoid = _unary("sigmoid", "Sigmoid", "``1 / (1 + exp(-x))``.")
-floor = _unary("floor", "Floor", "The largest integer not above x.")
-ceil = _unary("ceil", "Ceil", "The smallest integer not below x.")
-rint = _unary("rint", "Rint", "The nearest integer; halves go to the even one.")
-round = _unary("round", "Round", "The nearest integer; halves go to the even one.")  # noqa: A001 - TF1's name
-erf = _unary("erf", "Erf", "The Gauss error function.", sparse=True)
-erfc = _unary("erfc", "Erfc", "One minus the Gauss error function.")
-lgamma = _unary("lgamma", "Lgamma", "The logarithm of the absolute value of the gamma function.")
-digamma = _unary("digamma", "Digamma", "The derivative of ``lgamma``.")
-bessel_i0e = _unary("bessel_i0e", "BesselI0e", "The modified Bessel function of order 0 times ``exp(-|x|)``.")
-bessel_i1e = _unary("bessel_i1e", "BesselI1e", "The modified Bessel function of order 1 times ``exp(-|x|)``.")
-is_nan = _unary("is_nan", "IsNan", "Whether each element is not a number.")
-is_inf = _unary("is_inf", "IsInf", "Whether each element is infinite.")
-is_finite = _unary("is_finite", "IsFinite", "Whether each element is neither infinite nor not a number.")
-logical_not = _unary("logical_not", "LogicalNot", "Whether each element is False.")
+sqrt = unary("sqrt", "Sqrt", "The square root.", sparse=True)
+rsqrt = unary("rsqrt", "Rsqrt", "One over the square root.")
+reciprocal = unary("reciprocal", "Reciprocal", "``1 / x``.")
+exp = unary("exp", "Exp", "e to the power of x.")
+expm1 = unary("expm1", "Expm1", "``exp(x) - 1``, precise near zero.")
+log = unary("log", "Log", "The natural logarithm.")
+log1p = unary("log1p", "Log1p", "``log(1 + x)``, precise near zero.")
+sin = unary("sin", "Sin", "The sine.")
+cos = unary("cos", "Cos", "The cosine.")
+tan = unary("tan", "Tan", "The tangent.")
+asin = unary("asin", "Asin", "The inverse sine.")
+acos = unary("acos", "Acos", "The inverse cosine.")
+atan = unary("atan", "Atan", "The inverse tangent.")
+sinh = unary("sinh", "Sinh", "The hyperbolic sine.")
+cosh = unary("cosh", "Cosh", "The hyperbolic cosine.")
+tanh = unary("tanh", "Tanh", "The hyperbolic tangent.", sparse=True)
+asinh = unary("asinh", "Asinh", "The inverse hyperbolic sine.")
+acosh = unary("acosh", "Acosh", "The inverse hyperbolic cosine.")
+atanh = unary("atanh", "Atanh", "The inverse hyperbolic tangent.")
+sigmoid = unary("sigmoid", "Sigmoid", "``1 / (1 + exp(-x))``.")
+floor = unary("floor", "Floor", "The largest integer not above x.")
+ceil = unary("ceil", "Ceil", "The smallest integer not below x.")
+rint = unary("rint", "Rint", "The nearest integer; halves go to the even one.")
+round = unary("round", "Round", "The nearest integer; halves go to the even one.")  # noqa: A001 - TF1's name
+erf = unary("erf", "Erf", "The Gauss error function.", sparse=True)
+erfc = unary("erfc", "Erfc", "One minus the Gauss error function.")
+lgamma = unary("lgamma", "Lgamma", "The logarithm of the absolute value of the gamma function.")
+digamma = unary("digamma", "Digamma", "The derivative of ``lgamma``.")
+bessel_i0e = unary("bessel_i0e", "BesselI0e", "The modified Bessel function of order 0 times ``exp(-|x|)``.")
+bessel_i1e = unary("bessel_i1e", "BesselI1e", "The modified Bessel function of order 1 times ``exp(-|x|)``.")
+is_nan = unary("is_nan", "IsNan", "Whether each element is not a number.")
+is_inf = unary("is_inf", "IsInf", "Whether each element is infinite.")
+is_finite = unary("is_finite", "IsFinite", "Whether each element is neither infinite nor not a number.")
+logical_not = unary("logical_not", "LogicalNot", "Whether each element is False.")
 
-add = _binary("add", "Add", "``x + y``.")
-subtract = _binary("subtract", "Sub", "``x - y``.")
-multiply = _binary("multiply", "Mul", "``x * y``.")
-realdiv = _binary("realdiv", "RealDiv", "``x / y`` of real numbers.")
-floor_div = _binary("floor_div", "FloorDiv", "The quotient rounded down.")
-truncatediv = _binary("truncatediv", "TruncateDiv", "The quotient rounded toward zero.")
-floormod = _binary("floormod", "FloorMod", "The remainder of division rounded down; it has the sign of ``y``.")
+add = binary("add", "Add", "``x + y``.")
+subtract = binary("subtract", "Sub", "``x - y``.")
+multiply = binary("multiply", "Mul", "``x * y``.")
+realdiv = binary("realdiv", "RealDiv", "``x / y`` of real numbers.")
+floor_div = binary("floor_div", "FloorDiv", "The quotient rounded down.")
+truncatediv = binary("truncatediv", "TruncateDiv", "The quotient rounded toward zero.")
+floormod = binary("floormod", "FloorMod", "The remainder of division rounded down; it has the sign of ``y``.")
 mod = floormod
-truncatemod = _binary(
+truncatemod = binary(
     "truncatemod", "TruncateMod", "The remainder of division rounded toward zero; it has the sign of ``x``."
 )
-pow = _binary("pow", "Pow", "x to the power of y.")  # noqa: A001 - TF1's name
-maximum = _binary("maximum", "Maximum", "The larger of x and y.")
-minimum = _binary("minimum", "Minimum", "The smaller of x and y.")
-squared_difference = _binary("squared_difference", "SquaredDifference", "``(x - y) * (x - y)``.")
-xdivy = _binary("xdivy", "Xdivy", "``x / y``, and 0 where x is 0.")
-xlogy = _binary("xlogy", "Xlogy", "``x * log(y)``, and 0 where x is 0.")
-less = _binary("less", "Less", "``x < y``.")
-less_equal = _binary("less_equal", "LessEqual", "``x <= y``.")
-greater = _binary("greater", "Greater", "``x > y``.")
-greater_equal = _binary("greater_equal", "GreaterEqual", "``x >= y``.")
-equal = _binary("equal", "Equal", "Whether the elements of x and y are equal.")
-not_equal = _binary("not_equal", "NotEqual", "Whether the elements of x and y differ.")
-logical_and = _binary("logical_and", "LogicalAnd", "Whether both are True.")
-logical_or = _binary("logical_or", "LogicalOr", "Whether at least one is True.")
+pow = binary("pow", "Pow", "x to the power of y.")  # noqa: A001 - TF1's name
+maximum = binary("maximum", "Maximum", "The larger of x and y.")
+minimum = binary("minimum", "Minimum", "The smaller of x and y.")
+squared_difference = binary("squared_difference", "SquaredDifference", "``(x - y) * (x - y)``.")
+xdivy = binary("xdivy", "Xdivy", "``x / y``, and 0 where x is 0.")
+xlogy = binary("xlogy", "Xlogy", "``x * log(y)``, and 0 where x is 0.")
+less = binary("less", "Less", "``x < y``.")
+less_equal = binary("less_equal", "LessEqual", "``x <= y``.")
+greater = binary("greater", "Greater", "``x > y``.")
+greater_equal = binary("greater_equal", "GreaterEqual", "``x >= y``.")
+equal = binary("equal", "Equal", "Whether the elements of x and y are equal.")
+not_equal = binary("not_equal", "NotEqual", "Whether the elements of x and y differ.")
+logical_and = binary("logical_and", "LogicalAnd", "Whether both are True.")
+logical_or = binary("logical_or", "LogicalOr", "Whether at least one is True.")
 
 
 @learned

@@ -14,6 +14,7 @@ from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
 from headrace.library.argument import deprecated, either
+from headrace.library.factory import called
 from headrace.library.numeric.math import cast
 from headrace.library.scope import name_scope
 
@@ -32,6 +33,7 @@ def reduction_axes(x: Tensor, axis: Any) -> Any:
 
 
 def _reduce(name: str, op_type: str, text: str) -> Callable[..., Any]:
+    @called(name, text)
     def reduction(
         input_tensor: Any,
         axis: Any = None,
@@ -44,8 +46,6 @@ def _reduce(name: str, op_type: str, text: str) -> Callable[..., Any]:
         keepdims = either("keepdims", keepdims, "keep_dims", keep_dims)
         return _reduction(op_type, input_tensor, axis, bool(keepdims), name)
 
-    reduction.__name__ = reduction.__qualname__ = name
-    reduction.__doc__ = text
     return learned(reduction)
 
 

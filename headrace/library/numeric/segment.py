@@ -9,15 +9,15 @@ from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
+from headrace.library.factory import called
 from headrace.library.scope import name_scope
 
 
 def _segment(name: str, op_type: str, text: str) -> Callable[..., Any]:
+    @called(name, text)
     def segment_op(data: Any, segment_ids: Any, name: str | None = None) -> Any:
         return getattr(raw_ops, op_type)(data, segment_ids, name=name)
 
-    segment_op.__name__ = segment_op.__qualname__ = name
-    segment_op.__doc__ = text
     return segment_op
 
 
@@ -29,11 +29,10 @@ segment_min = _segment("segment_min", "SegmentMin", "The smallest of the rows of
 
 
 def _unsorted(name: str, op_type: str, text: str) -> Callable[..., Any]:
+    @called(name, text)
     def segment_op(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
         return getattr(raw_ops, op_type)(data, segment_ids, num_segments, name=name)
 
-    segment_op.__name__ = segment_op.__qualname__ = name
-    segment_op.__doc__ = text
     return segment_op
 
 
@@ -75,13 +74,12 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
 
 
 def _chosen(name: str, op_type: str, text: str) -> Callable[..., Any]:
+    @called(name, text)
     def segment_op(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Any:
         if num_segments is None:
             return getattr(raw_ops, op_type)(data, indices, segment_ids, name=name)
         return getattr(raw_ops, f"{op_type}WithNumSegments")(data, indices, segment_ids, num_segments, name=name)
 
-    segment_op.__name__ = segment_op.__qualname__ = name
-    segment_op.__doc__ = text
     return segment_op
 
 

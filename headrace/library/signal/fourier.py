@@ -9,15 +9,15 @@ from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
+from headrace.library.factory import called
 from headrace.library.scope import name_scope
 
 
 def _transform(name: str, op_type: str, text: str) -> Callable[..., Any]:
+    @called(name, text)
     def transform(input: Any, name: str | None = None) -> Any:
         return getattr(raw_ops, op_type)(input, name=name)
 
-    transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = text
     return transform
 
 
@@ -33,6 +33,7 @@ def _real(name: str, rank: int, inverse: bool, text: str) -> Callable[..., Any]:
     suffix = "" if rank == 1 else f"{rank}D"
     op_type = f"{'I' if inverse else ''}RFFT{suffix}"
 
+    @called(name, text)
     def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
         with name_scope(name, op_type.lower(), [input_tensor, fft_length]) as scope:
             x = convert_to_tensor(input_tensor, name="input")
@@ -43,8 +44,6 @@ def _real(name: str, rank: int, inverse: bool, text: str) -> Callable[..., Any]:
             whole = dtypes.complex128 if base == dtypes.float64 else dtypes.complex64
             return getattr(raw_ops, op_type)(x, lengths, Tcomplex=whole, name=scope)
 
-    transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = text
     return transform
 
 

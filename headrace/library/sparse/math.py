@@ -16,6 +16,7 @@ from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices, SparseTensor, SparseTensorValue
 from headrace.library.argument import either
+from headrace.library.factory import called
 from headrace.library.scope import name_scope
 from headrace.library.sparse.tensor import as_sparse
 from headrace.library.tensor import array, creation
@@ -108,6 +109,7 @@ def _axes(sp_input: SparseTensor, axis: Any) -> Any:
 
 
 def _reduction(name: str, op_type: str, text: str, sparse: bool) -> Callable[..., Any]:
+    @called(name, text)
     def reduction(
         sp_input: Any, axis: Any = None, keepdims: bool | None = None, reduction_axes: Any = None,
         keep_dims: bool | None = None,
@@ -120,8 +122,6 @@ def _reduction(name: str, op_type: str, text: str, sparse: bool) -> Callable[...
         )
         return SparseTensor(*reduced) if sparse else reduced
 
-    reduction.__name__ = reduction.__qualname__ = name
-    reduction.__doc__ = text
     return reduction
 
 

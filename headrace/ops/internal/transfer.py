@@ -15,8 +15,6 @@ send = op(
     "_SendMany(values: list(T); key: string, destination: string, times: int = 1) -> ()",
     T=ANY, stateful=True, opaque=True, transfers=True,
 )  # fmt: skip
-send.not_differentiable()
-send.shape(lambda values, key, destination, times: [])
 
 
 @send.kernel

@@ -34,8 +34,6 @@ def on_host(buffer):
 def _together(text, rule, fused):
     """Declares ``_Apply*Together``; ``fused(lists, scalars, attributes)`` updates those of usable layout."""
     definition = op(text, T=(float32, float64), writes=True, stateful=True)
-    definition.not_differentiable()
-    definition.shape(lambda *arguments: [])
     inputs = definition.signature.inputs
     lists = [i for i, a in enumerate(inputs) if a.is_list]
     refs = sum(a.ref for a in inputs)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 from headrace.library.contrib.arg_scope import add_arg_scope, arg_scope, arg_scoped_arguments, has_arg_scope
@@ -50,8 +51,7 @@ def test_variables() -> None:
     with pytest.raises(ValueError, match="Couldn't find variable"):
         framework.get_unique_variable("nothing")
     set_values = framework.assign_from_values_fn({"a/w": np.array([1.0, 2.0])})
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         set_values(session)
         np.testing.assert_array_equal(session.run(w), [1, 2])
 
@@ -131,8 +131,7 @@ def train(optimizer, steps: int = 3, sparse: bool = False) -> np.ndarray:
     v = tf.get_variable("v", initializer=start)
     used = tf.gather(v, [0, 2, 0]) if sparse else v
     op = optimizer.minimize(tf.reduce_sum(used * used))
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         for _ in range(steps):
             session.run(op)
         return session.run(v)
@@ -168,8 +167,7 @@ def test_moving_average_optimizer() -> None:
     optimizer = tf.contrib.opt.MovingAverageOptimizer(tf.train.GradientDescentOptimizer(0.5), average_decay=0.5)
     v = tf.get_variable("v", initializer=4.0)
     op = optimizer.minimize(tf.square(v) / 2)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         session.run(op)
         assert session.run([v, optimizer.average(v)]) == [2.0, 3.0]
 
@@ -181,8 +179,7 @@ def test_scipy_interface() -> None:
     loss = tf.reduce_sum(tf.square(v - [1.0, 2.0])) + tf.square(w)
     seen, steps = [], []
     optimizer = tf.contrib.opt.ScipyOptimizerInterface(loss, options={"maxiter": 50})
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         optimizer.minimize(session, fetches=[loss], loss_callback=seen.append, step_callback=steps.append)
         np.testing.assert_allclose(session.run(v), [1, 2], atol=1e-4)
         assert seen[-1] < 1e-6 < seen[0]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from running import initialize_and_run as run
+from running import initialized_session
 
 import headrace as tf
 from headrace.contrib import slim
@@ -95,8 +96,7 @@ def test_batch_norm_in_place_updates() -> None:
     y = layers.batch_norm(tf.constant(X), decay=0.5, updates_collections=None, is_training=training, scale=True)
     assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == []
     assert names() == [f"BatchNorm/{n}:0" for n in ("gamma", "beta", "moving_mean", "moving_variance")]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         session.run(y, {training: False})
         np.testing.assert_array_equal(session.run(tf.global_variables()[2]), [0, 0, 0])
         found = session.run(y, {training: True})
@@ -146,8 +146,7 @@ def test_optimize_loss(optimizer) -> None:
         tf.square(v), step, 0.1, optimizer, clip_gradients=1.0, gradient_multipliers={"v": 2.0}
     )
     assert train.name.startswith("OptimizeLoss/")
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         assert session.run(train) == 25.0
         assert session.run([step, counter]) == [1, 1.0]
         assert session.run(v) < 5.0
@@ -168,16 +167,14 @@ def test_create_train_op() -> None:
     v = tf.get_variable("v", initializer=[3.0, 4.0])
     loss = tf.reduce_sum(v * v) / 2
     train = slim.learning.create_train_op(loss, tf.train.GradientDescentOptimizer(1.0), clip_gradient_norm=1.0)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         assert session.run(train) == 12.5
         np.testing.assert_allclose(session.run(v), [2.4, 3.2], rtol=1e-5)
         assert session.run(tf.train.get_global_step()) == 1
 
 
 def tags() -> list[str]:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         return [v.tag for v in tf.Summary.FromString(session.run(tf.summary.merge_all())).value]
 
 

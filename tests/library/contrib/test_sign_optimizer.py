@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from running import initialize_and_run, initialized_session, run
 
 import headrace as tf
 
@@ -17,8 +18,7 @@ def _run(make: Callable[[Any], Any], grads: list[np.ndarray], sparse: bool = Fal
     v, g = tf.Variable(START), tf.placeholder(tf.float64, [2, 2])
     step = tf.train.get_or_create_global_step()
     train = make(v).apply_gradients([(tf.IndexedSlices(g, [0, 1], [2, 2]) if sparse else g, v)], global_step=step)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         for grad in grads:
             session.run(train, {g: grad})
         return session.run(v)
@@ -113,8 +113,7 @@ def test_monotonic_attention(mode: str) -> None:
 def test_hard_attention_moves_to_the_next_stop() -> None:
     chances = np.array([[1, 0, 1, 0, 1.0], [0, 0, 1, 1, 0]], np.float32)
     before = np.array([[0, 1, 0, 0, 0.0], [0, 1, 0, 0, 0]], np.float32)
-    with tf.Session() as session:
-        found = session.run(seq2seq.monotonic_attention(chances, before, "hard"))
+    found = run(seq2seq.monotonic_attention(chances, before, "hard"))
     assert found.argmax(1).tolist() == [2, 2]
     with pytest.raises(ValueError, match="mode must be"):
         seq2seq.monotonic_attention(chances, before, "soft")
@@ -130,9 +129,7 @@ def test_in_a_decoder(kind: str) -> None:
     cell = seq2seq.AttentionWrapper(tf.nn.rnn_cell.LSTMCell(3), attention, alignment_history=True)
     outputs, state = tf.nn.dynamic_rnn(cell, tf.ones([2, 4, 3]), dtype=tf.float32)
     grads = tf.gradients(tf.reduce_sum(outputs), tf.trainable_variables())
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        start, last, found = session.run([attention.initial_alignments(2, tf.float32), state.alignments, grads])
+    start, last, found = initialize_and_run([attention.initial_alignments(2, tf.float32), state.alignments, grads])
     assert start.tolist() == [[1, 0, 0, 0, 0]] * 2
     assert (last.sum(1) <= 1 + 1e-5).all() and not last[1, 3:].any()
     assert all(np.isfinite(np.asarray(g)).all() for g in found)

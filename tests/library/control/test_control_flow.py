@@ -5,6 +5,7 @@ import collections
 import numpy as np
 import pytest
 from running import initialize_and_run as run
+from running import initialized_session
 
 import headrace as tf
 
@@ -70,8 +71,7 @@ class TestEffects:
     def test_assignments_happen_in_the_taken_branch_only(self, p):
         v, w = tf.Variable(1.0), tf.Variable(2.0)
         y = tf.cond(p, lambda: v.assign_add(10.0), lambda: w.assign_add(10.0))
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session() as session:
             assert session.run(y, {p: True}) == 11
             assert session.run([v, w]) == [11, 2]
             assert session.run(y, {p: False}) == 12
@@ -91,8 +91,7 @@ class TestEffects:
         v = tf.Variable(1.0)
         y = tf.cond(p, lambda: v.assign(5.0).op, lambda: tf.no_op())
         assert y.dtype == tf.bool
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session() as session:
             session.run(y, {p: True})
             assert session.run(v) == 5
 
@@ -220,8 +219,7 @@ class TestCase:
 
         y = tf.case([(p, function)])
         assert len(calls) == 1
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session() as session:
             assert session.run(y, {p: True}) == 2
             with pytest.raises(tf.errors.InvalidArgumentError, match="None of conditions evaluated as True"):
                 session.run(y, {p: False})

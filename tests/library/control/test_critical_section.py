@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 
@@ -30,11 +31,7 @@ def test_concurrent_steps_do_not_mix() -> None:
     run = section.execute(lambda: _add_one(count))
     with tf.Session() as session:
         session.run(count.initializer)
-        threads = [threading.Thread(target=lambda: [session.run(run.op) for _ in range(20)]) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_threads(*[lambda: [session.run(run.op) for _ in range(20)]] * 3)
         assert session.run(count) == 60
 
 

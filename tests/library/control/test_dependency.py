@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 from headrace.library.control.dependency import with_dependencies
@@ -17,8 +18,7 @@ def test_identities() -> None:
         "Identity:0", "StopGradient:0", "Identity_1:0",
     ]  # fmt: skip
     x, y = tf.identity_n([a, tf.constant(2)])
-    with tf.Session() as sess:
-        assert sess.run([x, y]) == [1.0, 2]
+    assert run([x, y]) == [1.0, 2]
     assert tf.gradients(tf.stop_gradient(a) * a, a)[0] is not None
     assert tf.gradients(tf.stop_gradient(a), a) == [None]
 
@@ -83,8 +83,7 @@ def test_tuple() -> None:
         ("q/control_dependency", "Identity", ["q/group_deps"]),
         ("q/control_dependency_1", "Identity", ["q/group_deps"]),
     ]
-    with tf.Session() as sess:
-        assert sess.run([x, y]) == [1, 2]
+    assert run([x, y]) == [1, 2]
     with pytest.raises(ValueError, match="at least one Tensor"):
         tf.tuple([None])
 

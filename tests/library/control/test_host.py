@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from running import run
+from running import initialized_session, run
 
 import headrace as tf
 
@@ -43,8 +43,7 @@ def test_py_func_may_change_and_keep_its_arrays() -> None:
 
     v = tf.Variable([1.0, 1.0])
     y = tf.py_func(function, [v], tf.float32)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized_session() as sess:
         first = sess.run(y)
         second = sess.run(y)
         assert first.tolist() == [2, 2]

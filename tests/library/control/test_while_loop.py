@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 from running import initialize_and_run as run
+from running import initialized_session
 
 import headrace as tf
 
@@ -131,8 +132,7 @@ class TestEffects:
                 return i + 1
 
         i = tf.while_loop(lambda i: i < 5, body, [0])
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session() as session:
             session.run(i)
             assert session.run(v) == 10
 

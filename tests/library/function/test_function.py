@@ -1,10 +1,10 @@
 """function: traces, results, effects, variables, graphs and bodies it is called in."""
 
 import collections
-import threading
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 from headrace.graph.verify import verify_graph
@@ -114,9 +114,7 @@ class TestTracing:
             with graph.as_default():
                 found.append(f(tf.constant(1)))
 
-        threads = [threading.Thread(target=call) for _ in range(8)]
-        [t.start() for t in threads]
-        [t.join() for t in threads]
+        run_threads(*[call] * 8)
         assert f.trace_count == 1
         assert run(found) == [2] * 8
 

@@ -1,11 +1,12 @@
 """Gradients of functions, recursion, and functions where ops run eagerly."""
 
 import gc
-import threading
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 
@@ -225,9 +226,7 @@ class TestRecursion:
             def work(k):
                 found.extend((k, *session.run([y, dx], {n: k})) for _ in range(10))
 
-            threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 6)]
-            [t.start() for t in threads]
-            [t.join() for t in threads]
+            run_threads(*(partial(work, k) for k in range(1, 6)))
         assert len(found) == 50 and all((a, b) == (2**k, k * 2 ** (k - 1)) for k, a, b in found)
 
     def test_without_a_base_case(self):

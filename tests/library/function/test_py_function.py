@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 from headrace.contrib import eager as tfe
@@ -32,8 +33,7 @@ class TestPyFunction:
 
         x = tf.constant(3.0)
         square, whole, text = tf.py_function(f, [x], [tf.float32, tf.int32, tf.string])
-        with tf.Session() as session:
-            found = session.run([square, whole, text, tf.gradients(square, x)[0]])
+        found = run([square, whole, text, tf.gradients(square, x)[0]])
         assert found == [9.0, 3, b"done", 6.0] and len(calls) == 1
 
     def test_in_a_loop(self):
@@ -43,8 +43,7 @@ class TestPyFunction:
             lambda i, y: (i + 1, tf.reshape(tf.py_function(lambda v: v * v, [y], tf.float32), [])),
             [0, x],
         )[1]
-        with tf.Session() as session:
-            np.testing.assert_allclose(session.run([end, tf.gradients(end, x)[0]]), [256.0, 8 * 2.0**7])
+        np.testing.assert_allclose(run([end, tf.gradients(end, x)[0]]), [256.0, 8 * 2.0**7])
 
     def test_at_once(self):
         with tf.eager_mode():

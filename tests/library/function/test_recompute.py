@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from passes.steps import piped
+from running import run
 
 import headrace as tf
 from benchmarks._live_bytes import peak_bytes
@@ -56,8 +57,7 @@ class TestValues:
         x, y = tf.constant(1.0), tf.constant(2.0)
         result = block(x, y)
         assert isinstance(result, tuple)
-        with tf.Session() as session:
-            got = session.run(tf.gradients(result[0], [x, y]))
+        got = run(tf.gradients(result[0], [x, y]))
         np.testing.assert_allclose(got, [2 * np.cos(1.0), np.sin(1.0)], rtol=1e-6)
 
     def test_flags_and_keyword_arguments_stay_what_they_are(self) -> None:
@@ -70,8 +70,7 @@ class TestValues:
 
         x = tf.constant(1.0)
         slope = tf.gradients(block(x, True, scale=3.0), x)[0]
-        with tf.Session() as session:
-            assert session.run(slope) == pytest.approx(3 * np.cos(1.0))
+        assert run(slope) == pytest.approx(3 * np.cos(1.0))
         assert seen == [(True, 3.0)]
 
     def test_rows_of_a_table(self) -> None:
@@ -88,8 +87,7 @@ class TestValues:
         (first,) = tf.gradients(tf.recompute_grad(lambda v: tf.sin(tf.exp(v)))(x), x)
         (second,) = tf.gradients(first, x)
         e = np.exp(0.7)
-        with tf.Session() as session:
-            got = session.run([first, second])
+        got = run([first, second])
         np.testing.assert_allclose(got, [e * np.cos(e), e * np.cos(e) - e * e * np.sin(e)], rtol=1e-5)
 
     def test_nested(self) -> None:
@@ -175,8 +173,7 @@ class TestOnce:
 
         x = tf.constant(1.0)
         (slope,) = tf.gradients(block(x), x)
-        with tf.Session() as session:
-            assert session.run(slope) == pytest.approx(np.cos(1.0))
+        assert run(slope) == pytest.approx(np.cos(1.0))
         assert calls == [False]
 
     def test_cse_does_not_merge_the_second_computation(self) -> None:

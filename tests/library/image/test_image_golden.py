@@ -1,4 +1,4 @@
-"""tf.image against the results real TensorFlow gave (tests/golden/make_image.py)."""
+"""tf.image against the results real TensorFlow gave (tests/golden/make_cases.py)."""
 
 import functools
 from pathlib import Path

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from library.input.pipeline import OFF
+from resources.calls import run_threads
 
 import headrace as tf
 from headrace.library.input.reader import ReaderBase
@@ -89,11 +90,7 @@ def test_concurrent_reads_give_each_record_once(text: Path) -> None:
             except tf.errors.OutOfRangeError:
                 pass
 
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(20)
+        run_threads(*[work] * 3)
         assert sess.run(reader.num_records_produced()) == 200
     assert len(seen) > 180 and max(map(seen.count, seen)) == 2  # a step that fails drops what its other reads got
 

@@ -1,7 +1,10 @@
 """Layer objects: names, reuse, errors, losses, updates, variables."""
 
+import inspect
+
 import numpy as np
 import pytest
+from running import initialize_and_run, initialized_session, run
 
 import headrace as tf
 
@@ -124,8 +127,7 @@ def test_own_layer() -> None:
     assert layer.get_losses_for(None) == []
     assert layer.get_updates_for(x) == []
     assert (layer.input, layer.output, layer.input_shape, layer.output_shape) == (x, y, (1, 2), (1, 2))
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         session.run(layer.updates)
         np.testing.assert_array_equal(session.run(y), [[2.0, 3.0]])
         layer.set_weights([[5.0, 6.0], 7])
@@ -150,9 +152,7 @@ def test_channels_first_gives_the_same() -> None:
             y = tf.layers.separable_conv2d(y, 2, 3, data_format=layout, name="c")
             y = tf.layers.average_pooling2d(y, 2, 2, data_format=layout)
         made.append(tf.layers.flatten(y, data_format=layout))
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        first, second = session.run(made)
+    first, second = initialize_and_run(made)
     np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-5)
 
 
@@ -167,8 +167,21 @@ def test_partial_shapes() -> None:
 
 def test_dropout_keeps_the_mean() -> None:
     x = tf.ones([100, 100])
-    with tf.Session() as session:
-        kept = session.run(tf.layers.dropout(x, 0.25, training=True, seed=1))
+    kept = run(tf.layers.dropout(x, 0.25, training=True, seed=1))
     assert set(np.unique(kept)) == {np.float32(0.0), np.float32(4 / 3)}
     assert abs(kept.mean() - 1.0) < 0.05
     assert tf.layers.dropout(x, training=False).op.type == "Identity"
+
+
+def test_what_the_constructors_and_functions_show() -> None:
+    class Blurred(tf.layers.Conv2D):
+        def __init__(self, width: int, strides: int = 1) -> None:
+            super().__init__(1, width, strides)
+
+    conv, own = inspect.signature(tf.layers.Conv3D).parameters, inspect.signature(Blurred)
+    assert conv["strides"].default == conv["dilation_rate"].default == (1, 1, 1)
+    assert "dilation_rate" not in inspect.signature(tf.layers.Conv2DTranspose).parameters
+    assert list(own.parameters) == ["width", "strides"] and own.parameters["strides"].default == 1
+    assert list(inspect.signature(tf.layers.max_pooling1d).parameters)[-1] == "name"
+    with pytest.raises(TypeError, match=r"conv2d\(\) missing a required argument: 'filters'"):
+        tf.layers.conv2d(tf.zeros([1, 8, 8, 3]))

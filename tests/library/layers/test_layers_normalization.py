@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 
@@ -13,8 +14,7 @@ def normalized(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 
 def run(fetch, feed=None, steps: int = 0):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         for _ in range(steps):
             session.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS), feed)
         return session.run(fetch, feed)
@@ -73,8 +73,7 @@ def test_trains_with_training_as_a_tensor(fused: bool) -> None:
     y = tf.layers.dropout(y, 0.5, training=training)
     with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
         train = tf.train.GradientDescentOptimizer(0.01).minimize(tf.reduce_mean(tf.square(y - 1.0)))
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         session.run(train, {training: True})
         gamma, beta, mean, _ = session.run(tf.global_variables())
         assert (beta > 0).all()

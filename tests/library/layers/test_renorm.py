@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import initialize_and_run, initialized_session
 
 import headrace as tf
 
@@ -35,8 +36,7 @@ def test_renorm() -> None:
     )
     updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
     made, moving = _reference(0.9, 0.95, 1e-3, 1.5, 0.5)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         session.run(updates, {x: BATCHES[0], training: False})  # changes nothing
         for batch, expected in zip(BATCHES, made, strict=True):
             found, _ = session.run([y, updates], {x: batch, training: True})
@@ -58,9 +58,7 @@ def test_the_corrections_get_no_gradient() -> None:
     plain = tf.layers.batch_normalization(x, training=True)
     weights = tf.constant(RNG.randn(8, 3), tf.float32)
     grads = [tf.gradients(tf.reduce_sum(v * weights), x)[0] for v in (y, plain)]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        np.testing.assert_allclose(*session.run(grads), atol=1e-5)  # at the first step r is 1 and d is 0
+    np.testing.assert_allclose(*initialize_and_run(grads), atol=1e-5)  # at the first step r is 1 and d is 0
 
 
 def test_virtual_batches() -> None:
@@ -69,8 +67,7 @@ def test_virtual_batches() -> None:
     parts = BATCHES[1].reshape(4, 2, 3)
     expected = ((parts - parts.mean(0)) / np.sqrt(parts.var(0) + 1e-3)).reshape(8, 3)
     updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         np.testing.assert_allclose(session.run(y), expected, atol=1e-5)
         session.run(updates)
         mean = session.run("batch_normalization/moving_mean:0")
@@ -87,8 +84,7 @@ def test_adjustment_counts_only_while_training() -> None:
 
     y = tf.layers.batch_normalization(x, training=training, adjustment=adjust)
     b = BATCHES[1]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         found = session.run(y, {training: True})
         np.testing.assert_allclose(found, (b - b.mean(0)) / np.sqrt(b.var(0) + 1e-3) * 2 + 1, atol=1e-5)
         np.testing.assert_allclose(session.run(y, {training: False}), b / np.sqrt(1 + 1e-3), atol=1e-5)
@@ -112,8 +108,7 @@ def test_contrib_batch_weights_and_debiased_mean() -> None:
     tf.contrib.layers.batch_norm(x, renorm=True, scope="r")
     part = BATCHES[2][:3]
     updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS, "z")
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         found = session.run(weighted, {x: BATCHES[2]})
         np.testing.assert_allclose(found, (BATCHES[2] - part.mean(0)) / np.sqrt(part.var(0) + 1e-3), atol=1e-4)
         session.run(updates, {x: BATCHES[1], training: False})

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from running import initialize_and_run as evaluate
+from running import initialized_session
 
 import headrace as tf
 
@@ -85,8 +86,7 @@ def test_attention_model_names_and_training():
     assert isinstance(state, tf.nn.rnn_cell.LSTMStateTuple)
     loss = legacy.sequence_loss(outputs, symbols(DECODER), [tf.ones([2])] * 2)
     train = tf.train.AdamOptimizer(0.05).minimize(loss)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         first = session.run(loss)
         for _ in range(40):
             session.run(train)
@@ -103,8 +103,7 @@ def test_whether_to_feed_back_may_be_decided_when_it_runs(model):
         fed, _ = model(symbols(ENCODER), symbols(DECODER), cells.GRUCell(4), 5, 6, 3, feed_previous=True)
         plain, _ = model(symbols(ENCODER), symbols(DECODER), cells.GRUCell(4), 5, 6, 3)
     assert len(names()) == count
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         for wanted, value in ((fed, True), (plain, False)):
             got, expected = session.run([chosen, wanted], {feed: value})
             np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)

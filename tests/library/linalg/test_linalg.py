@@ -142,7 +142,6 @@ def test_square_matrices_are_required():
 
 def test_the_sign_of_a_determinant_that_is_not_a_number_is_none():
     m = tf.placeholder(tf.float64, [2, 2, 2])
-    with tf.Session() as session:
-        sign, log = session.run(tf.linalg.slogdet(m), {m: [[[1.0, 2.0], [3.0, np.nan]], [[1.0, 2.0], [2.0, 4.0]]]})
+    sign, log = run(tf.linalg.slogdet(m), {m: [[[1.0, 2.0], [3.0, np.nan]], [[1.0, 2.0], [2.0, 4.0]]]})
     np.testing.assert_array_equal(sign, [np.nan, 0.0])  # as TensorFlow says
     np.testing.assert_array_equal(log, [np.nan, -np.inf])

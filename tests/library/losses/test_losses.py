@@ -1,4 +1,4 @@
-"""tf.losses: values and names as TensorFlow's (tests/golden/make_losses.py), weights, collections, gradients, errors."""
+"""tf.losses: values and names as TensorFlow's (tests/golden/make_cases.py), weights, collections, gradients, errors."""
 
 import functools
 import json
@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from golden.losses_cases import CASES, LABELS, PREDICTIONS
+from running import run
 
 import headrace as tf
 
@@ -22,8 +23,7 @@ def test_same_as_tensorflow(name: str) -> None:
     wanted = golden()[name]
     assert (loss.name, loss.dtype.name) == (wanted["name"], wanted["dtype"])
     assert tf.losses.get_losses() == [loss]
-    with tf.Session() as session:
-        np.testing.assert_allclose(session.run(loss), wanted["value"], rtol=1e-4, atol=2e-6)
+    np.testing.assert_allclose(run(loss), wanted["value"], rtol=1e-4, atol=2e-6)
 
 
 def test_static_shape_is_not_needed() -> None:
@@ -73,8 +73,7 @@ def test_collections_and_total() -> None:
     total, plain = tf.losses.get_total_loss(), tf.losses.get_total_loss(add_regularization_losses=False)
     assert total.name == "total_loss:0"
     assert tf.losses.get_regularization_loss().name == "total_regularization_loss:0"
-    with tf.Session() as session:
-        values = session.run([first, total, plain])
+    values = run([first, total, plain])
     np.testing.assert_allclose([values[0] + 4.5, values[0] + 3], values[1:], rtol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""tf.metrics: values, names and variables as TensorFlow's (tests/golden/make_metrics.py), collections, errors."""
+"""tf.metrics: values, names and variables as TensorFlow's (tests/golden/make_cases.py), collections, errors."""
 
 import functools
 import json

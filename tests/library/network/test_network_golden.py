@@ -1,4 +1,4 @@
-"""tf.nn against the results real TensorFlow gave (tests/golden/make_nn.py)."""
+"""tf.nn against the results real TensorFlow gave (tests/golden/make_cases.py)."""
 
 import functools
 from pathlib import Path

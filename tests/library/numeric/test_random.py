@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 
@@ -58,15 +59,13 @@ def test_static_shapes() -> None:
     assert tf.random_normal([tf.Dimension(4), 2]).shape.as_list() == [4, 2]
     assert tf.random_gamma([5], [1.0, 2.0]).shape.as_list() == [5, 2]
     assert tf.multinomial(tf.zeros([4, 3]), n).shape.as_list() == [4, None]
-    with tf.Session() as sess:
-        assert sess.run(tf.truncated_normal([n, 2]), {n: 6}).shape == (6, 2)
+    assert run(tf.truncated_normal([n, 2]), {n: 6}).shape == (6, 2)
 
 
 def test_parameters_may_be_tensors() -> None:
     mean = tf.placeholder(tf.float32, [3])
     x = tf.random_normal([1000, 3], mean, 0.01, seed=1)
-    with tf.Session() as sess:
-        np.testing.assert_allclose(sess.run(x, {mean: [0, 10, 20]}).mean(0), [0, 10, 20], atol=0.01)
+    np.testing.assert_allclose(run(x, {mean: [0, 10, 20]}).mean(0), [0, 10, 20], atol=0.01)
 
 
 def test_errors() -> None:
@@ -84,8 +83,7 @@ def test_errors() -> None:
 def test_gradients_stop_at_random_values() -> None:
     scale = tf.constant(2.0)
     x = tf.random_normal([3], stddev=scale, seed=1)
-    with tf.Session() as sess:
-        value, slope = sess.run([x, tf.gradients(x, scale)[0]])
+    value, slope = run([x, tf.gradients(x, scale)[0]])
     np.testing.assert_allclose(slope, value.sum() / 2, rtol=1e-5)
 
 

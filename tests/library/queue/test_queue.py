@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 from headrace.graph import raw_ops
@@ -205,8 +206,7 @@ def test_training_from_a_queue_of_open_batch_size_is_compiled() -> None:
     put = queue.enqueue(fed)
     losses = {}
     for mode in ("off", "always"):
-        with tf.Session(config=tf.ConfigProto(compile=mode)) as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized_session(config=tf.ConfigProto(compile=mode)) as sess:
             for _ in range(3):
                 sess.run(put, {fed: np.full((4, 3), 0.1, np.float32)})
             losses[mode] = [sess.run([loss, train])[0] for _ in range(3)]
@@ -274,8 +274,7 @@ def test_two_devices(compile_mode: str) -> None:
         loss = tf.reduce_sum(tf.square(queue.dequeue() * w) + w)
         train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
     config = tf.ConfigProto(compile=compile_mode, device_count={"CPU": 2})
-    with tf.Session(config=config) as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized_session(config=config) as sess:
         sess.run(put, {x: [1.0, 0.0]})
         sess.run(put, {x: [1.0, 0.0]})
         assert sess.run([loss, train])[0] == 6.0

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 from running import initialize_and_run as evaluate
+from running import initialized_session
 
 import headrace as tf
 
@@ -136,8 +137,7 @@ def test_keep_probabilities_may_be_tensors():
     keep = tf.placeholder_with_default(1.0, [])
     cell = tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.BasicRNNCell(30), keep, keep, keep)
     outputs, _ = tf.nn.dynamic_rnn(cell, tf.constant(X), dtype=tf.float32)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         assert np.count_nonzero(session.run(outputs)) == 240
         assert np.count_nonzero(session.run(outputs, {keep: 0.5})) < 200
 
@@ -256,7 +256,6 @@ def test_a_saved_state_carries_over():
 
     steps = [tf.constant(X[:, 0])]
     outputs, _ = tf.nn.static_state_saving_rnn(tf.nn.rnn_cell.BasicRNNCell(2), steps, Saver(), "s")
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         first, second = session.run(outputs[0]), session.run(outputs[0])
     assert np.abs(first - second).max() > 1e-4

@@ -1,6 +1,7 @@
 """Unrolling in loops: second derivatives, immediate execution, unknown sizes, shapes."""
 
 import numpy as np
+from running import initialize_and_run, initialized_session
 
 import headrace as tf
 
@@ -12,8 +13,7 @@ def test_derivatives_of_first_and_second_order():
     outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(2), x, [4, 2], dtype=tf.float64)
     loss = tf.reduce_sum(outputs * outputs)
     slope = tf.reduce_sum(tf.square(tf.gradients(loss, x)[0]))
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session():
         for y in (loss, slope):
             assert tf.test.compute_gradient_error(x, [2, 4, 3], y, []) < 1e-5
 
@@ -35,8 +35,7 @@ def test_one_graph_serves_sequences_of_any_length():
     outputs, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(2), x, dtype=tf.float32)
     assert outputs.shape.as_list() == [None, None, 2]
     assert state.shape.as_list() == [None, 2]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         for batch, steps in ((1, 1), (3, 7), (2, 4)):
             value, last = session.run([outputs, state], {x: np.ones([batch, steps, 3])})
             assert value.shape == (batch, steps, 2)
@@ -56,9 +55,7 @@ def test_lengths_may_come_without_a_shape():
     x = tf.ones([2, 4, 3])
     cells = tf.nn.rnn_cell.GRUCell(3), tf.nn.rnn_cell.GRUCell(3)
     outputs, _ = tf.nn.bidirectional_dynamic_rnn(*cells, x, lengths, dtype=tf.float32)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        forward, backward = session.run(outputs, {lengths: [4, 2]})
+    forward, backward = initialize_and_run(outputs, {lengths: [4, 2]})
     assert not forward[1, 2:].any()
     assert not backward[1, 2:].any()
     assert forward[0].all()

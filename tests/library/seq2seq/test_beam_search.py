@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 
@@ -14,8 +15,7 @@ START = np.cos(1.3 * np.arange(BATCH * SIZE, dtype=np.float32)).reshape(BATCH, S
 def test_tile_batch():
     tiled = seq2seq.tile_batch((tf.constant([1, 2]), tf.constant([[1.0, 2.0], [3.0, 4.0]])), 2)
     assert tiled[1].shape.as_list() == [4, 2]
-    with tf.Session() as session:
-        first, second = session.run(tiled)
+    first, second = run(tiled)
     assert first.tolist() == [1, 1, 2, 2]
     assert second.tolist() == [[1, 2], [1, 2], [3, 4], [3, 4]]
     with pytest.raises(ValueError, match="rank"):
@@ -26,8 +26,7 @@ def test_gather_tree():
     ids = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], np.int32).reshape(3, 1, 3)
     parents = np.array([[0, 0, 0], [0, 1, 1], [2, 1, 2]], np.int32).reshape(3, 1, 3)
     beams = seq2seq.gather_tree(ids, parents, [3], 10)
-    with tf.Session() as session:
-        assert session.run(beams)[:, 0].tolist() == [[2, 2, 2], [6, 5, 6], [7, 8, 9]]
+    assert run(beams)[:, 0].tolist() == [[2, 2, 2], [6, 5, 6], [7, 8, 9]]
 
 
 def search(rows, kernel, bias, out, width, steps, penalty):

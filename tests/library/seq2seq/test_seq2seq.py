@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from running import initialize_and_run as evaluate
+from running import initialized_session
 
 import headrace as tf
 
@@ -213,8 +214,7 @@ def test_attending_decoder_trains_and_keeps_its_alignments():
     loss = seq2seq.sequence_loss(outputs.rnn_output, ids, tf.sequence_mask([3, 2], 3, tf.float32))
     train = tf.train.AdamOptimizer(0.05).minimize(loss)
     histories = [history.stack() for history in state.alignment_history]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         first = session.run(loss)
         for _ in range(30):
             session.run(train)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 
@@ -76,17 +77,15 @@ def test_indices_out_of_order_name_the_row() -> None:
 
 
 def test_values_are_multiplied_by_the_matching_elements_only() -> None:
-    with tf.Session() as session:
-        scaled = session.run(sparse() * tf.constant([[10.0], [20.0], [30.0]]))
+    scaled = run(sparse() * tf.constant([[10.0], [20.0], [30.0]]))
     np.testing.assert_allclose(scaled.values, [15, -20, 15, 90])
 
 
 def test_an_empty_sparse_tensor() -> None:
     empty = tf.SparseTensor(np.zeros([0, 2]), np.zeros(0, np.float32), [2, 3])
-    with tf.Session() as session:
-        dense, total, filled = session.run(
-            [tf.sparse_tensor_to_dense(empty), tf.sparse_reduce_sum(empty), tf.sparse_fill_empty_rows(empty, 1.0)[0]]
-        )
+    dense, total, filled = run(
+        [tf.sparse_tensor_to_dense(empty), tf.sparse_reduce_sum(empty), tf.sparse_fill_empty_rows(empty, 1.0)[0]]
+    )
     assert dense.tolist() == [[0, 0, 0], [0, 0, 0]]
     assert total == 0
     assert filled.indices.tolist() == [[0, 0], [1, 0]]

@@ -32,8 +32,7 @@ def test_constants_of_many_elements_are_not_kept_in_the_graph() -> None:
 
 def test_zeros_of_a_shape_known_only_when_run() -> None:
     shape = tf.placeholder(tf.int32, [2])
-    with tf.Session() as sess:
-        assert sess.run(tf.zeros_initializer()(shape), {shape: [2, 3]}).shape == (2, 3)
+    assert run(tf.zeros_initializer()(shape), {shape: [2, 3]}).shape == (2, 3)
 
 
 def test_errors() -> None:

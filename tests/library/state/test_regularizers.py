@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 from headrace.library.state.regularizers import (
@@ -16,8 +17,7 @@ WEIGHTS = np.array([[1.0, -2.0], [3.0, 0.5]], np.float32)
 
 
 def loss(regularizer, weights=WEIGHTS):
-    with tf.Session() as sess:
-        return sess.run(regularizer(tf.constant(weights)))
+    return run(regularizer(tf.constant(weights)))
 
 
 def test_values() -> None:
@@ -65,8 +65,7 @@ def test_apply_regularization() -> None:
     v = tf.constant(WEIGHTS)
     total = apply_regularization(l1_regularizer(0.1), [v, v])
     assert tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES) == [total]
-    with tf.Session() as sess:
-        np.testing.assert_allclose(sess.run(total), 0.2 * np.abs(WEIGHTS).sum(), rtol=1e-6)
+    np.testing.assert_allclose(run(total), 0.2 * np.abs(WEIGHTS).sum(), rtol=1e-6)
     with pytest.raises(ValueError, match="No weights"):
         apply_regularization(l1_regularizer(0.1))
     with pytest.raises(ValueError, match="scalar"):

@@ -8,6 +8,7 @@ import pytest
 from golden import program
 from golden.optimizer_cases import CASES, train
 from golden.resource_programs import PROGRAMS
+from running import initialize_and_run, initialized_session
 
 import headrace as tf
 from headrace.library.state.resource_variable import ResourceVariable, UnreadVariable, is_resource_variable
@@ -100,9 +101,7 @@ class TestMaking:
             v = tf.get_variable("v", initializer=np.arange(8.0, dtype=np.float32).reshape(4, 2))
         assert all(is_resource_variable(part) for part in v)
         rows = tf.nn.embedding_lookup(v, [3, 0], partition_strategy="div")
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            assert session.run(rows).tolist() == [[6.0, 7.0], [0.0, 1.0]]
+        assert initialize_and_run(rows).tolist() == [[6.0, 7.0], [0.0, 1.0]]
 
     def test_definition_finds_the_variable_again(self, graph: Any) -> None:
         v = tf.Variable([1.0], name="v", use_resource=True)
@@ -167,9 +166,7 @@ class TestOrder:
             tf.raw_ops.AssignAddVariableOp(resource=handle, value=10.0)
             return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32) * 2.0
 
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            assert session.run([double(v.handle), double(w.handle)]) == [22.0, 24.0]
+        assert initialize_and_run([double(v.handle), double(w.handle)]) == [22.0, 24.0]
 
     def test_destroying(self, graph: Any) -> None:
         v = tf.Variable(1.0, use_resource=True)
@@ -217,8 +214,7 @@ class TestTraining:
         v = tf.Variable(10.0, use_resource=True)
         average = tf.train.ExponentialMovingAverage(0.5)
         update = average.apply([v])
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session() as session:
             session.run(v.assign(20.0))
             session.run(update)
             assert session.run(average.average(v)) == 15.0
@@ -233,8 +229,7 @@ class TestTraining:
             train_op = tf.train.MomentumOptimizer(0.5, 0.5).minimize(loss)
         assert all(is_resource_variable(v) for v in tf.global_variables())
         feed = {x: np.random.RandomState(0).standard_normal((5, 4)).astype(np.float32)}
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session() as session:
             first = session.run(loss, feed)
             for _ in range(60):
                 session.run(train_op, feed)

@@ -1,6 +1,7 @@
 """make_template: variables made once, shared by every call."""
 
 import pytest
+from running import initialize_and_run
 
 import headrace as tf
 
@@ -16,9 +17,7 @@ def test_calls_share_variables() -> None:
     assert [v.name for v in double.variables] == ["scale/factor:0"] == [v.name for v in tf.global_variables()]
     assert double.trainable_variables == double.variables and double.non_trainable_variables == []
     assert double.name == "scale" and double.variable_scope_name == "scale"
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        assert sess.run([a, b]) == [2.0, 6.0]
+    assert initialize_and_run([a, b]) == [2.0, 6.0]
 
 
 def test_templates_do_not_share_with_each_other() -> None:
@@ -63,9 +62,7 @@ def test_getter_and_nesting() -> None:
     outer = tf.make_template("outer", lambda x: inner(inner(x)))
     y = outer(outer(tf.constant(1.0)))
     assert [v.name for v in tf.global_variables()] == ["outer/inner/factor:0"]
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        assert sess.run(y) == 256.0
+    assert initialize_and_run(y) == 256.0
 
 
 def test_errors_tell_where_the_template_was_made() -> None:

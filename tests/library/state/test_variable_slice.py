@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 
@@ -16,8 +17,7 @@ def test_a_slice_is_assigned_in_a_loop(mode, use_resource):
             return i + 1
 
     loop = tf.while_loop(lambda i: i < 2, body, [0])
-    with tf.Session(config=tf.ConfigProto(control_flow=mode)) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=tf.ConfigProto(control_flow=mode)) as session:
         session.run(loop)
         np.testing.assert_array_equal(session.run(v), [9.0, 9.0, 3.0])
 
@@ -26,8 +26,7 @@ def test_a_slice_is_assigned_in_the_branch_that_is_taken():
     v = tf.Variable([1.0, 2.0, 3.0])
     taken = tf.placeholder(tf.bool, [])
     result = tf.cond(taken, lambda: v[0:1].assign([9.0]) * 1.0, lambda: v * 1.0)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         np.testing.assert_array_equal(session.run(result, {taken: False}), [1.0, 2.0, 3.0])
         np.testing.assert_array_equal(session.run(result, {taken: True}), [9.0, 2.0, 3.0])
 

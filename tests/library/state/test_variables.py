@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 from headrace.core import errors
@@ -42,8 +43,7 @@ def test_initialisers() -> None:
 def test_nothing_to_initialise() -> None:
     init = tf.global_variables_initializer()
     assert init.type == "NoOp" and init.name == "init"
-    with tf.Session() as sess:
-        sess.run(init)
+    run(init)
 
 
 def test_report_uninitialized_variables() -> None:
@@ -61,8 +61,7 @@ def test_report_uninitialized_variables() -> None:
 
 
 def test_report_of_no_variables() -> None:
-    with tf.Session() as sess:
-        assert sess.run(tf.report_uninitialized_variables()).shape == (0,)
+    assert run(tf.report_uninitialized_variables()).shape == (0,)
 
 
 def test_is_variable_initialized_and_assert() -> None:

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 
 
 def parsed(tensor, feed=None):
-    with tf.Session() as session:
-        return tf.Summary.FromString(session.run(tensor, feed))
+    return tf.Summary.FromString(run(tensor, feed))
 
 
 def test_summaries_follow_what_is_fed():
@@ -97,8 +97,7 @@ def test_no_gradient_flows_through_summaries():
     with tf.control_dependencies([summary]):
         y = x * x
     (grad,) = tf.gradients(y, x)
-    with tf.Session() as session:
-        assert session.run(grad) == 4
+    assert run(grad) == 4
 
 
 def test_summaries_of_a_while_loop_and_bfloat16():

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 from headrace.library import argument
@@ -51,8 +52,7 @@ def test_an_old_name_does_what_the_new_one_does_and_says_so_once(name: str, capl
         old()
     assert [r.getMessage() for r in caplog.records if f"tf.{name} " in r.getMessage()] == [caplog.messages[0]]
     assert "is deprecated; use tf." in caplog.messages[0]
-    with tf.Session() as session:
-        np.testing.assert_allclose(*session.run([found, new()]), rtol=1e-6)
+    np.testing.assert_allclose(*run([found, new()]), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,7 @@ def test_both_spellings_at_once_are_an_error() -> None:
 def test_grad_pass_through() -> None:
     x = tf.constant([0.4, 1.7])
     y = tf.grad_pass_through(tf.round)(x) * [2.0, 3.0]
-    with tf.Session() as session:
-        value, slope = session.run([y, tf.gradients(y, x)[0]])
+    value, slope = run([y, tf.gradients(y, x)[0]])
     assert value.tolist() == [0.0, 6.0]
     assert slope.tolist() == [2.0, 3.0]
 

@@ -1,13 +1,13 @@
 """Ops loaded from a file, as TF1 programs load compiled ones."""
 
 import itertools
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 from headrace import extend
@@ -63,11 +63,7 @@ def test_a_loaded_op_is_a_function_of_the_module(write: Callable[..., Path]) -> 
 def test_a_library_is_run_once(write: Callable[..., Path]) -> None:
     path = write("RunOnce")
     loaded: list[ModuleType] = []
-    threads = [threading.Thread(target=lambda: loaded.append(tf.load_op_library(path))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_threads(*[lambda: loaded.append(tf.load_op_library(path))] * 4)
     assert len(loaded) == 4 and all(module is loaded[0] for module in loaded)
     assert tf.load_op_library(path.parent / "." / path.name) is loaded[0]
 

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 from headrace.library.tensor.slicing import slice_spec
@@ -39,8 +40,7 @@ def test_any_index_means_what_it_means_in_numpy():
         whole = tf.placeholder(tf.int32, ARRAY.shape)
         partly = tf.placeholder(tf.int32, [None, 3, None])
         slices = [(whole[key], partly[key]) for key in keys]
-        with tf.Session() as session:
-            values = session.run(slices, {whole: ARRAY, partly: ARRAY})
+        values = run(slices, {whole: ARRAY, partly: ARRAY})
     for key, tensors, results in zip(keys, slices, values, strict=True):
         want = ARRAY[key]
         assert tuple(tensors[0].shape.as_list()) == want.shape, key
@@ -56,8 +56,7 @@ def test_gradient_of_any_index_fills_the_same_places():
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [None, 3, 5])
         grads = [tf.gradients(x[key], x)[0] for key in keys]
-        with tf.Session() as session:
-            values = session.run(grads, {x: ARRAY})
+        values = run(grads, {x: ARRAY})
     for key, value in zip(keys, values, strict=True):
         want = np.zeros(ARRAY.shape)
         want[key] = 1

@@ -57,8 +57,7 @@ def test_fourier(rank):
 def test_sorting_what_has_no_static_rank(axis):
     x = tf.placeholder(tf.float32)
     value = np.random.RandomState(0).randn(3, 4, 2).astype(np.float32)
-    with tf.Session() as session:
-        found = session.run([tf.sort(x, axis), tf.argsort(x, axis), tf.sort(x, axis, "DESCENDING")], {x: value})
+    found = run([tf.sort(x, axis), tf.argsort(x, axis), tf.sort(x, axis, "DESCENDING")], {x: value})
     np.testing.assert_array_equal(found[0], np.sort(value, axis))
     np.testing.assert_array_equal(found[1], np.argsort(value, axis))
     np.testing.assert_array_equal(found[2], -np.sort(-value, axis))

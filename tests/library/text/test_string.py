@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from golden import program
 from golden.string_programs import PROGRAMS
+from running import run
 
 import headrace as tf
 from headrace.ops.shared.string_array import fingerprint64, murmur64, siphash
@@ -36,8 +37,7 @@ FILLED = {
 
 @pytest.mark.parametrize("name", FILLED)
 def test_zeros_at_the_end_of_a_string_that_fills_a_tensor(name: str) -> None:
-    with tf.Session() as session:
-        found = session.run(FILLED[name]()).tolist()
+    found = run(FILLED[name]()).tolist()
     assert found == [Z, Z] and {type(one) for one in found} == {bytes}
 
 
@@ -56,8 +56,7 @@ def test_zeros_at_the_end_of_a_default_of_a_sequence() -> None:
     feature = tf.train.Feature(bytes_list=tf.train.BytesList(value=[Z, Z]))
     whole = tf.train.Example(features=tf.train.Features(feature={"a": feature})).SerializeToString()
     sequence = tf.FixedLenSequenceFeature([], tf.string, allow_missing=True, default_value=Z)
-    with tf.Session() as session:
-        assert session.run(tf.parse_example([b"", whole], {"a": sequence})["a"]).tolist() == [[Z, Z], [Z, Z]]
+    assert run(tf.parse_example([b"", whole], {"a": sequence})["a"]).tolist() == [[Z, Z], [Z, Z]]
 
 
 def test_fingerprints_of_every_length() -> None:
@@ -118,8 +117,7 @@ def test_wrong_arguments(program: object, error: type[Exception]) -> None:
     [(0, -1, [b"abc", b"defg"]), (1, -2, [b"bc", b"efg"]), (-2, -1, [b"bc", b"fg"]), ([3, 1], [-1, -3], [b"", b"efg"])],
 )
 def test_the_rest_of_a_string(position: object, length: object, wanted: list[bytes]) -> None:
-    with tf.Session() as session:
-        assert session.run(tf.substr(["abc", "defg"], position, length)).tolist() == wanted
+    assert run(tf.substr(["abc", "defg"], position, length)).tolist() == wanted
 
 
 def test_errors_while_running_name_what_is_wrong() -> None:
@@ -157,8 +155,7 @@ def test_a_file_is_read_anew_in_each_step(tmp_path: Path) -> None:
 def test_images_from_raw_bytes() -> None:
     pixels = np.arange(12, dtype=np.uint8).reshape(2, 3, 2)
     image = tf.reshape(tf.decode_raw(tf.placeholder_with_default(pixels.tobytes(), []), tf.uint8), [2, 3, 2])
-    with tf.Session() as session:
-        np.testing.assert_array_equal(session.run(tf.cast(image, tf.float32)), pixels)
+    np.testing.assert_array_equal(run(tf.cast(image, tf.float32)), pixels)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import sys
 import threading
 
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 from headrace.core import event
@@ -113,14 +114,7 @@ def test_adding_waits_while_the_queue_is_full(tmp_path, monkeypatch):
 
 def test_several_threads_lose_nothing(tmp_path):
     writer = EventFileWriter(tmp_path)
-    threads = [
-        threading.Thread(target=lambda k=k: [writer.add_encoded(number(100 * k + i)) for i in range(100)])
-        for k in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_threads(*(lambda k=k: [writer.add_encoded(number(100 * k + i)) for i in range(100)] for k in range(4)))
     writer.close()
     assert sorted(steps(tmp_path)[0]) == list(range(400))
 

@@ -1,10 +1,12 @@
 """Corners in which kernels on arrays once differed from those on tensors: layouts, scalars, odd numbers, bad input, races."""
 
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from resources.calls import run_threads
+from running import initialized_session
 
 import headrace as tf
 from headrace.core import dtypes
@@ -46,8 +48,7 @@ def test_averages_of_what_lies_in_another_order(perm, padding, monkeypatch):
 def test_a_running_sum_along_no_axis():
     x, axis = tf.Variable([[1.0, 2.0], [3.0, 4.0]]), tf.placeholder(tf.int32, [])
     total = tf.cumsum(x, axis, reverse=True) * 2.0
-    with tf.Session(config=OFF) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=OFF) as session:
         assert session.run(total, {axis: -1}).tolist() == [[6.0, 4.0], [14.0, 8.0]]
         with pytest.raises(tf.errors.InvalidArgumentError, match="Expected scan axis in the range"):
             session.run(total, {axis: 5})
@@ -74,8 +75,7 @@ def test_rounding_decides_whether_a_matrix_is_singular(build, dtype):
     """Whatever is said of it is not said of the kernel on arrays alone."""
     x = np.array([[-3.0, 3.0, 2.0], [-4.0, -1.0, 0.0], [-14.0, 4.0, 4.0]], dtype)
     given = tf.Variable(x @ x.T if build is tf.cholesky else x)
-    with tf.Session(config=OFF) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=OFF) as session:
         try:
             assert session.run(build(given)).shape == (3, 3)
         except tf.errors.InvalidArgumentError as error:
@@ -109,22 +109,15 @@ def test_an_array_is_never_of_an_old_buffer():
     for i in range(200):
         variable = Variable("v", dtypes.float32, torch.device("cpu"))
         variable.assign(torch.zeros(2), False)
-        ready = threading.Barrier(3)
 
-        def read(variable=variable, ready=ready):
-            ready.wait()
+        def read(variable=variable):
             for _ in range(3):
                 variable.array  # noqa: B018 - made when it is asked for
 
-        def write(size, variable=variable, ready=ready):
-            ready.wait()
+        def write(size, variable=variable):
             variable.assign(torch.zeros(size), False)
 
-        threads = [threading.Thread(target=read), *(threading.Thread(target=write, args=(n,)) for n in (3, 4))]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        run_threads(read, partial(write, 3), partial(write, 4))
         assert variable.array.ctypes.data == variable.value.data_ptr(), i
         assert variable.array.shape == tuple(variable.value.shape)
 

@@ -2,9 +2,11 @@
 
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 from headrace.runtime.code import depth
@@ -95,11 +97,7 @@ def test_several_threads_at_a_time():
         def work(i):
             found[i] = [session.run(y, {n: DEEP - i}) for _ in range(3)]
 
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_threads(*(partial(work, i) for i in range(4)))
     assert {i: v == pytest.approx([(DEEP - i) * 1.001] * 3) for i, v in found.items()} == dict.fromkeys(range(4), True)
     assert sys.getrecursionlimit() in (before, COMPILER)
 

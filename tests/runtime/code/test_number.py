@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import run
 
 import headrace as tf
 from headrace.runtime.code.number import wrap
@@ -29,8 +30,7 @@ def test_same_in_a_body_as_outside(dtype, function, a, b):
     outside = function(x, y)
     inside = tf.cond(x > 10**6, lambda: function(x, y), lambda: function(x, y))
     looped = tf.while_loop(lambda i, r: i < 1, lambda i, r: (i + 1, function(x, y)), (0, x))[1]
-    with tf.Session() as session:
-        first, second, third = session.run([outside, inside, looped], {x: a, y: b})
+    first, second, third = run([outside, inside, looped], {x: a, y: b})
     assert first == second == third
     assert second.dtype == dtype
 
@@ -45,5 +45,4 @@ def test_division_by_zero_names_the_node():
 def test_numbers_become_tensors_where_tensors_are_needed():
     x = tf.placeholder(tf.float32, [None])
     y = tf.map_fn(lambda i: x[i] * tf.to_float(i) + tf.to_float(tf.fill([2], i))[1], tf.range(3), dtype=tf.float32)
-    with tf.Session() as session:
-        assert session.run(y, {x: [1.0, 2.0, 3.0]}).tolist() == [0, 3, 8]
+    assert run(y, {x: [1.0, 2.0, 3.0]}).tolist() == [0, 3, 8]

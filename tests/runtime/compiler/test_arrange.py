@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 from headrace.ops.arm import convolution
@@ -103,8 +104,7 @@ def test_the_same_training_compiled_and_interpreted():
             h = tf.layers.conv2d(tf.layers.max_pooling2d(h, 2, 2), 5, 3, activation=tf.nn.relu, padding="same")
             loss = tf.reduce_mean(tf.square(h - 1.0))
             train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
-            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
-                session.run(tf.global_variables_initializer())
+            with initialized_session(config=tf.ConfigProto(compile=mode)) as session:
                 return [session.run([loss, train])[0] for _ in range(4)]
 
     np.testing.assert_allclose(losses("always"), losses("off"), rtol=1e-5)
@@ -121,8 +121,7 @@ def test_gradients_of_filters_in_several_parts_compiled_and_interpreted(monkeypa
             h = tf.layers.max_pooling2d(tf.layers.conv2d(x, 8, 3, activation=tf.nn.relu, padding="same"), 3, 2)
             h = tf.layers.conv2d(h, 4, 3, padding="same")
             slopes = tf.gradients(tf.reduce_sum(tf.square(h)), tf.trainable_variables())
-            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
-                session.run(tf.global_variables_initializer())
+            with initialized_session(config=tf.ConfigProto(compile=mode)) as session:
                 return session.run(slopes)
 
     for found, expected in zip(gradients("always"), gradients("off"), strict=True):

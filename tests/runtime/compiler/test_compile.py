@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from passes.steps import piped
+from running import initialized_session
 
 import headrace as tf
 from headrace.passes.region import find_regions
@@ -57,8 +58,7 @@ def test_compiled_equals_interpreted() -> None:
     feed, loss, train, variables = _classifier()
     curves, ends = [], []
     for mode in ("off", "always"):
-        with tf.Session(config=tf.ConfigProto(compile=mode)) as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized_session(config=tf.ConfigProto(compile=mode)) as sess:
             curves.append([sess.run([loss, train], feed)[0] for _ in range(4)])
             ends.append(sess.run(variables))
             if mode == "always":
@@ -95,8 +95,7 @@ def test_a_region_may_read_what_an_assignment_outside_wrote(caplog: pytest.LogCa
     train = tf.train.AdamOptimizer(0.1).minimize(loss)  # scatters into its slots, then computes with them
     losses = []
     for mode in ("off", "always"):
-        with tf.Session(config=tf.ConfigProto(compile=mode)) as sess:
-            sess.run(tf.global_variables_initializer())
+        with initialized_session(config=tf.ConfigProto(compile=mode)) as sess:
             losses.append([sess.run([loss, train], {ids: [1, 2, 2]})[0] for _ in range(4)])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
     assert len(set(losses[0])) == 4
@@ -222,8 +221,7 @@ def test_several_regions_around_a_python_function() -> None:
 def test_dump(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_DUMP", str(tmp_path))
     feed, loss, train, _ = _classifier()
-    with tf.Session(config=tf.ConfigProto(compile="always")) as sess:
-        sess.run(tf.global_variables_initializer())
+    with initialized_session(config=tf.ConfigProto(compile="always")) as sess:
         sess.run([loss, train], feed)
     names = {p.name for p in tmp_path.iterdir()}
     assert any(n.endswith(".plan.txt") for n in names) and any("strand_0" in n for n in names)

@@ -1,6 +1,7 @@
 """One compiled step for many shapes: what is left open, what is assumed, and the same results as interpreted."""
 
 import numpy as np
+from running import initialized_session
 
 import headrace as tf
 from headrace.passes.specialise import telling, varying
@@ -31,8 +32,7 @@ class TestSteps:
             loss = tf.losses.sparse_softmax_cross_entropy(y, logits) / tf.cast(tf.shape(x)[1], tf.float32)
             train = tf.train.AdamOptimizer(0.01).minimize(loss)
             rng = np.random.RandomState(0)
-            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
-                session.run(tf.global_variables_initializer())
+            with initialized_session(config=tf.ConfigProto(compile=mode)) as session:
                 found = []
                 # The second is compiled for itself; (1, 4) and (5, 5) break what the trace assumed and are interpreted.
                 for batch, length in ((3, 2), (4, 2), (5, 4), (1, 4), (5, 5), (2, 9), (11, 3)):
@@ -69,8 +69,7 @@ def test_a_convolution_for_any_batch(monkeypatch):
             x = tf.placeholder(tf.float32, [None, 6, 6, 2])
             h = tf.layers.max_pooling2d(tf.layers.conv2d(x, 3, 3, activation=tf.nn.relu, padding="same"), 2, 2)
             y = tf.gradients(tf.reduce_sum(tf.square(h)), x)[0]
-            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
-                session.run(tf.global_variables_initializer())
+            with initialized_session(config=tf.ConfigProto(compile=mode)) as session:
                 return [session.run(y, {x: np.random.RandomState(b).randn(b, 6, 6, 2)}) for b in (2, 3, 4)]
 
     for found, expected in zip(outputs("always"), outputs("off"), strict=True):
@@ -89,8 +88,7 @@ def test_a_read_between_two_writes_of_a_variable(monkeypatch, caplog):
                 middle = tf.identity(v.read_value())
             with tf.control_dependencies([middle]):
                 last = v.assign_sub(tf.fill([4, 3], 2.0) + tf.reduce_sum(x))
-            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
-                session.run(tf.global_variables_initializer())
+            with initialized_session(config=tf.ConfigProto(compile=mode)) as session:
                 return [session.run([middle, last], {x: np.ones((n, 3), np.float32)}) for n in range(1, 5)]
 
     np.testing.assert_allclose(np.array(runs("always")), np.array(runs("off")))

@@ -4,6 +4,7 @@ import queue
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 
@@ -70,8 +71,7 @@ def branches_in_a_loop(config, when, otherwise, times=5, initial=0.0):
         return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: when(i, a), lambda: otherwise(i, a))
 
     result = tf.while_loop(lambda i, a: i < times, body, [tf.constant(0), tf.constant(initial)])[1]
-    with tf.Session(config=config) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=config) as session:
         return [session.run(result) for _ in range(2)]
 
 
@@ -136,8 +136,7 @@ class TestSideEffects:
                 return i + 1, 1 - a
 
         result = tf.while_loop(lambda i, a: i < 5, body, [tf.constant(0), tf.constant(0)])[0]
-        with tf.Session(config=config) as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session(config=config) as session:
             session.run(result)
             assert session.run([count, loops]) == [2, 5]
 

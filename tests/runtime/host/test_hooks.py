@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from resources.calls import run_threads
 from runtime.host.counting_device import Counting, registered
 
 import headrace as tf
@@ -419,11 +420,7 @@ def test_concurrent_steps_give_back_what_they_take(npu: Counting) -> None:
             for _ in range(20):
                 results.append(sess.run(y, {x: np.zeros(size)}))
 
-        threads = [threading.Thread(target=work, args=(i + 1,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_threads(*(partial(work, i + 1) for i in range(4)))
         assert results == [0.0] * 80
         assert npu.bytes == {"NPU:0": 0}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from running import initialized_session
 
 import headrace as tf
 from headrace.extend import op, raw_ops, register_device, register_null_device, remove_op, unregister_device
@@ -24,8 +25,7 @@ def registered() -> Iterator[None]:
 
 
 def run(fetches: object, feed: object = None, **options: object) -> object:
-    with tf.Session(config=tf.ConfigProto(**{**OFF, **options})) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=tf.ConfigProto(**{**OFF, **options})) as session:
         return session.run(fetches, feed)
 
 
@@ -50,8 +50,7 @@ class TestNull:
         x, fetches = nodes_on("/null:1")
         y, after = fetches["y"], tf.placeholder(tf.float32, [])
         total = tf.reduce_sum(y) + after
-        with tf.Session(config=tf.ConfigProto(**OFF)) as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session(config=tf.ConfigProto(**OFF)) as session:
             handle = session.partial_run_setup([y, total], [x, after])
             np.testing.assert_array_equal(session.partial_run(handle, y, {x: np.ones((2, 4))}), np.zeros((2, 3)))
             assert session.partial_run(handle, total, {after: 3.0}) == 3.0
@@ -122,8 +121,7 @@ class TestNull:
 
     def test_a_hot_step_is_not_compiled(self) -> None:
         x, fetches = nodes_on("/null:0")
-        with tf.Session(config=tf.ConfigProto(compile="always", device_count={"GPU": 0})) as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session(config=tf.ConfigProto(compile="always", device_count={"GPU": 0})) as session:
             assert session.run(fetches["y"], {x: np.ones((2, 4))}).tolist() == [[0.0] * 3] * 2
             plan = session._master.plan([x], [fetches["y"]], [])
             assert [p.regions for p in plan.variants.compiled.values()] == [0]
@@ -136,8 +134,7 @@ class TestNull:
 
     def test_a_traced_step(self) -> None:
         x, fetches = nodes_on("/null:0")
-        with tf.Session(config=tf.ConfigProto(**OFF)) as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session(config=tf.ConfigProto(**OFF)) as session:
             metadata = tf.RunMetadata()
             options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
             session.run(fetches["y"], {x: np.ones((2, 4))}, options, metadata)

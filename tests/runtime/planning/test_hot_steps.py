@@ -3,10 +3,11 @@
 import os
 import subprocess
 import sys
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 from headrace.runtime.compiler import archive
@@ -126,26 +127,15 @@ def test_compiled_code_is_found_on_disk_by_the_next_process(tmp_path):
 
 def test_threads_that_compile_at_once_take_turns():
     """Inductor is not made for two at a time: sessions of several threads each compile their own step."""
-    found, problems = {}, []
 
     def work(i):
-        try:
-            with tf.Graph().as_default():
-                x = tf.placeholder(tf.float32, [i + 2])
-                y = tf.reduce_sum(tf.exp(x) * (i + 1.0) + tf.tanh(x))
-                with tf.Session(config=tf.ConfigProto(compile="always")) as session:
-                    value = session.run(y, {x: np.ones(i + 2)})
-                    plan = session._master.plan((x,), (y,), ())
-                    found[i] = value, plan.variants.compiled[((i + 2,),)].regions
-        except Exception as e:  # noqa: BLE001 - reported below
-            problems.append(e)
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not problems
-    for i, (value, regions) in found.items():
-        assert regions == 1
+        with tf.Graph().as_default():
+            x = tf.placeholder(tf.float32, [i + 2])
+            y = tf.reduce_sum(tf.exp(x) * (i + 1.0) + tf.tanh(x))
+            with tf.Session(config=tf.ConfigProto(compile="always")) as session:
+                value = session.run(y, {x: np.ones(i + 2)})
+                plan = session._master.plan((x,), (y,), ())
+                assert plan.variants.compiled[((i + 2,),)].regions == 1
         np.testing.assert_allclose(value, (i + 2) * (np.e * (i + 1) + np.tanh(1.0)), rtol=1e-6)
+
+    run_threads(*(partial(work, i) for i in range(3)), limit_s=300)

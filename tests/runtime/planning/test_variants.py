@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 from headrace.runtime.planning import tier, variants
@@ -92,8 +93,7 @@ def test_training_agrees_with_tensors(batch, monkeypatch):
             step = tf.train.AdamOptimizer(0.1).minimize(loss)
             random = np.random.RandomState(0)
             feed = {x: random.randn(batch, 4).astype(np.float32), y: random.randint(0, 3, batch)}
-            with tf.Session(config=OFF) as session:
-                session.run(tf.global_variables_initializer())
+            with initialized_session(config=OFF) as session:
                 return [session.run([loss, step], feed)[0] for _ in range(variants.RUNS + 20)]
 
     found = train()
@@ -104,8 +104,7 @@ def test_training_agrees_with_tensors(batch, monkeypatch):
 def test_a_label_out_of_range_is_named_by_either_plan():
     y = tf.placeholder(tf.int32, [None])
     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=tf.zeros([2, 3]) + tf.Variable(0.0))
-    with tf.Session(config=OFF) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=OFF) as session:
         for _ in range(variants.RUNS + 2):
             session.run(loss, {y: [0, 1]})
             with pytest.raises(tf.errors.InvalidArgumentError, match=r"label value of 3 .* valid range of \[0, 3\)"):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from resources.calls import run_threads
 
 import headrace as tf
 from headrace.resources.state.variable import Variable
@@ -44,32 +45,11 @@ class Race:
                 (run or tf.Session.run)(session, step)
 
         try:
-            together(*[(lambda s=s, step=step: work(s, step)) for s, _, step in models * (THREADS // len(models))])
+            run_threads(*[(lambda s=s, step=step: work(s, step)) for s, _, step in models * (THREADS // len(models))])
             return sessions[0].run(models[0][1])
         finally:
             for session in sessions:
                 session.close()
-
-
-def together(*calls: Callable[[], Any]) -> None:
-    """Calls all of them at the same time; raises what one of them raised."""
-    errors: list[BaseException] = []
-    start = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], Any]) -> None:
-        try:
-            start.wait()
-            call()
-        except BaseException as e:  # noqa: BLE001 - raised below
-            errors.append(e)
-
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
 
 
 @pytest.fixture(params=["one session", "two sessions"])

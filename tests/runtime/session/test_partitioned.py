@@ -3,9 +3,11 @@
 import os
 import signal
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
 
 import headrace as tf
 from headrace import extend
@@ -163,17 +165,12 @@ def test_concurrent_steps(session):
     add = on("/cpu:1", lambda: v.assign_add(y, use_locking=True))
     result = on("/cpu:0", tf.negative, on("/cpu:1", lambda: y + 1.0))
     session.run(v.initializer)
-    wrong = []
 
     def work(i):
         for _ in range(50):
-            if session.run([result, add.op], {x: float(i)})[0] != -(i * i + 1.0):
-                wrong.append(i)
+            assert session.run([result, add.op], {x: float(i)})[0] == -(i * i + 1.0)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    [t.start() for t in threads]
-    [t.join() for t in threads]
-    assert not wrong
+    run_threads(*(partial(work, i) for i in range(4)))
     assert session.run(v) == 50 * (0 + 1 + 4 + 9)
     assert len(session._master.worker.rendezvous) == 0
 

@@ -11,6 +11,7 @@ import torch
 from golden import control_flow_cases, state_flow_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from running import initialized_session
 
 import headrace as tf
 from headrace.resources.stepping.rendezvous import Rendezvous
@@ -83,8 +84,7 @@ class Program:
 def run(seed, devices, config):
     with tf.Graph().as_default():
         program = Program(seed, devices)
-        with tf.Session(config=config) as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session(config=config) as session:
             results = [session.run(program.fetches, {program.x: [0.3, -0.2, 0.5 + 0.1 * i]}) for i in range(2)]
             results.append(session.run(program.variables))
             plan = session._master.plan([program.x], program.fetches, [])
@@ -193,8 +193,7 @@ def test_late_messages_change_nothing(monkeypatch):
 def test_no_buffer_outlives_its_step():
     with tf.Graph().as_default():
         program = Program(5, 3)
-        with tf.Session(config=tf.ConfigProto(compile="off", device_count={"CPU": 3})) as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session(config=tf.ConfigProto(compile="off", device_count={"CPU": 3})) as session:
             for _ in range(3):
                 session.run(program.fetches, {program.x: [0.1, 0.2, 0.3]})
             gc.collect()

@@ -6,6 +6,8 @@ import time
 
 import numpy as np
 import pytest
+from resources.calls import run_threads
+from running import initialized_session
 
 import headrace as tf
 from headrace.profiler import Timeline
@@ -35,8 +37,7 @@ def test_a_training_step_tells_the_time_of_each_node():
     product = tf.matmul(x, w, name="product")
     loss = tf.reduce_mean(tf.square(product), name="loss")
     train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         before = time.time() * 1e6
         (value, _), stats = traced(session, [loss, train], {x: np.ones([4, 3])})
         after = time.time() * 1e6
@@ -172,11 +173,7 @@ def test_traced_steps_of_several_threads_do_not_mix():
                 stats = traced(session, y, {x: 0})[1]
                 results.append(sum(len(d.node_stats) for d in stats.dev_stats))
 
-        threads = [threading.Thread(target=run) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_threads(*[run] * 4)
     assert results == [count] * 80
 
 
@@ -201,8 +198,7 @@ def linear():
 def test_partition_graphs_are_what_the_step_runs():
     x, y = linear()
     asked = tf.RunOptions(output_partition_graphs=True)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         metadata = tf.RunMetadata()
         for _ in range(2):  # the second replaces the first
             session.run(y, {x: [[1, 2, 3]]}, options=asked, run_metadata=metadata)
@@ -236,8 +232,7 @@ def test_a_session_that_builds_a_cost_model_gives_cost_graphs():
 
 def test_a_callable_can_be_traced():
     x, y = linear()
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         metadata = tf.RunMetadata()
         call = session.make_callable(y, [x], accept_options=True)
         assert call([[1, 2, 3]], options=FULL, run_metadata=metadata) == 12.0
