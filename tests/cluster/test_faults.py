@@ -5,6 +5,7 @@ has ended it.  Chief and worker reach the parameter server through proxies, the 
 """
 
 import multiprocessing
+import os
 import re
 import signal
 import time
@@ -18,7 +19,7 @@ from cluster.ports import free_addresses
 import headrace as tf
 from benchmarks._proxy import Proxy
 from tests.cluster import _roles
-from tests.cluster.role import Role
+from tests.cluster.role import WAIT_S, Role
 
 LOST_S = float(_roles.SETTINGS["HEADRACE_LOST_SECONDS"])
 DOCS = Path(__file__).parents[2] / "docs" / "what_happens_when.md"
