@@ -72,7 +72,7 @@ class RemoteRuns:
 
     def hold(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Runs a partition as soon as `send` has something small to go along, or `let_go` is called."""
-        seconds = None if until is None or until == inf else max(until - monotonic(), 0.0)
+        seconds = None if until is None else max(until - monotonic(), 0.0)
         with self._lock:
             ended, self._ended = self._ended, []
         answered = partial(self._answered, done, self._origins[handle])

@@ -253,14 +253,15 @@ def test_a_session_that_is_dropped_gives_up_the_lease(cluster: LocalCluster, tmp
     worker.end()
 
 
-def test_sigterm_is_kept_for_whoever_began_as_the_chief(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_sigterm_is_kept_for_whoever_is_left(cluster: LocalCluster, tmp_path: Path) -> None:
     chief = Program(cluster, 0, tmp_path)
     assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
     worker = Program(cluster, 1, tmp_path)
     chief.end()
     worker.takes_over()
-    assert worker.step() == 1 and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert worker.step() == 1 and signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
     worker.end()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_jobs_in_containers_have_leases_of_their_own(cluster: LocalCluster, tmp_path: Path) -> None:
