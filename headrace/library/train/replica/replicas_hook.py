@@ -133,12 +133,12 @@ def in_words(report: Report) -> str:
     """The whole job in a line."""
     counted, late = _sum(report, "counted"), _sum(report, "late")
     staleness, tallies = report["staleness"], report["by_worker"]
-    parts = [f"{report['updates']} updates", f"{counted} gradients counted, {late} were late"]
+    parts = [f"updates: {report['updates']}", f"gradients: {counted} counted, {late} late"]
     if staleness:
         mean = sum(steps * count for steps, count in staleness.items()) / sum(staleness.values())
-        parts.append(f"staleness {mean:.2g} on average, {max(staleness)} at most")
+        parts.append(f"staleness: {round(mean, 2):g} on average, {max(staleness)} at most")
     shares = {worker: (tally["waiting"], tally["waiting"] + tally["working"]) for worker, tally in tallies.items()}
     waits = [f"{short(worker)} {100 * part / total:.0f} %" for worker, (part, total) in shares.items() if total > 0]
     if waits:
-        parts.append(f"time spent waiting: {', '.join(waits)}")
+        parts.append(f"waiting: {', '.join(waits)}")
     return f"replicas: {'; '.join(parts)}"

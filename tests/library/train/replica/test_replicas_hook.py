@@ -64,7 +64,7 @@ def test_late_gradients_are_in_the_event_file(server: Any, tmp_path: Path, caplo
     assert found["replicas/late"] == pytest.approx(1 / 3) and 0 <= found["replicas/waiting"] <= 1
     assert (found["replicas/staleness"].num, found["replicas/staleness"].max) == (2, 0)
     (line,) = [message for message in caplog.messages if message.startswith("replicas: ")]
-    assert "replicas: 1 updates; 2 gradients counted, 1 were late; staleness 0 on average, 0 at most" in line
+    assert "replicas: updates: 1; gradients: 2 counted, 1 late; staleness: 0 on average, 0 at most" in line
     assert all(
         f"{name} " in line.partition("waiting: ")[2]
         for name in ("localhost 0/device:CPU:1", "localhost 0/device:CPU:3")
@@ -183,9 +183,14 @@ def test_those_that_are_done_are_not_slow(monkeypatch: pytest.MonkeyPatch, caplo
     _Script(monkeypatch, report(0, {}), report(5, {0: 4.0}, 10.0)).hook.end(None)
     names = [f"localhost 0/device:CPU:{i} 50 %" for i in (1, 2, 3)]
     assert caplog.messages == [
-        "replicas: 5 updates; 15 gradients counted, 0 were late; staleness 0 on average, 0 at most; "
-        f"time spent waiting: {', '.join(names)}"
+        "replicas: updates: 5; gradients: 15 counted, 0 late; staleness: 0 on average, 0 at most; "
+        f"waiting: {', '.join(names)}"
     ]
+
+
+def test_staleness_in_words() -> None:
+    one = {**report(200, {}), "staleness": {0: 1, 246: 1, 123: 1, 124: 1}}
+    assert "; staleness: 123.25 on average, 246 at most; " in replicas_hook.in_words(one)
 
 
 def test_a_job_whose_servers_are_gone_ends(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
