@@ -15,12 +15,13 @@ from headrace.cluster.transport.interface import LinkStatistics, Transport
 from headrace.resources.state.iterator import Iterator
 from headrace.resources.state.memory import device_stats
 from headrace.resources.state.queue.queue import Queue
+from headrace.resources.state.replicas.replicas import Replicas
 from headrace.resources.stepping.step import Waiting
 from headrace.runtime.host.worker import LocalWorker
 
 
 def worker_status(worker: LocalWorker) -> dict[str, Any]:
-    """The steps, queues, iterators and devices of a worker.  Iterators that are asked note where their time goes for a while."""
+    """The steps, devices and shared state of a worker.  Iterators that are asked note where their time goes for a while."""
     sessions = worker.sessions()
     stores = {id(store): store for store in [worker.resources, *(session.resources for session in sessions)]}
     return {
@@ -35,6 +36,11 @@ def worker_status(worker: LocalWorker) -> dict[str, Any]:
             _queue(container, device, queue)
             for store in stores.values()
             for container, device, queue in store.everything_of(Queue)
+        ],
+        "replicas": [
+            {"name": replicas.name, "container": container, "device": device, **replicas.counts()}
+            for store in stores.values()
+            for container, device, replicas in store.everything_of(Replicas)
         ],
         "iterators": [
             {"device": device, **iterator.report()}

@@ -13,12 +13,13 @@ from typing import Any, TypeAlias
 
 __all__ = [
     "DeviceLike", "DeviceSpec", "canonical_name", "forget_device_type", "kernel_device", "merge_device", "register_device_type",
-    "same_or_matches",
+    "same_or_matches", "short",
 ]  # fmt: skip
 
 _ACCEPTED = "such as '/job:worker/replica:0/task:1/device:GPU:0', '/gpu:0', '/device:CPU:*' or ''"
 
 _JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]*\Z")
+_TASK = re.compile(r"/job:([^/\s]+)(?:/replica:\d+)?/task:(\d+)(?:/device:CPU:0\b)?")
 
 # The types that may be written short, '/gpu:0' for '/device:GPU:0'.
 _ALWAYS_SHORT = frozenset({"CPU", "GPU", "TPU", "MPS", "XPU"})
@@ -291,6 +292,11 @@ def canonical_name(device: DeviceLike) -> str:
 def task_of(device: str) -> str:
     """The task of a device: how its full name begins."""
     return device.rpartition("/device:")[0]
+
+
+def short(text: str) -> str:
+    """The text with tasks by their short names: /job:ps/replica:0/task:0 or /job:ps/task:0 -> ps 0."""
+    return _TASK.sub(r"\1 \2", text)
 
 
 def merge_device(spec: DeviceLike) -> Callable[[Any], str]:

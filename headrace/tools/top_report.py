@@ -1,15 +1,12 @@
-"""What ``headrace top`` shows, as data: two samples of the tasks' statuses -> rates, links, queues and who waits on what."""
+"""What ``headrace top`` shows, as data: two samples of the tasks' statuses -> rates, links, queues, and who waits on what."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 Status = Mapping[str, Any]
 Sample = Mapping[str, Status]  # by the names of tasks
-
-_TASK = re.compile(r"/job:([^/\s]+)/replica:\d+/task:(\d+)(?:/device:CPU:0\b)?")
 
 
 def report(before: Sample, after: Sample) -> dict[str, Any]:
@@ -19,6 +16,7 @@ def report(before: Sample, after: Sample) -> dict[str, Any]:
         "links": _links(before, after),
         "leases": [{"on": task, **lease} for task, status in after.items() for lease in status.get("leases", ())],
         "queues": [{"task": task, **queue} for task, status in after.items() for queue in status.get("queues", ())],
+        "replicas": [{"task": task, **one} for task, status in after.items() for one in status.get("replicas", ())],
         "stages": [
             stage
             for task, status in after.items()
@@ -33,15 +31,11 @@ def report(before: Sample, after: Sample) -> dict[str, Any]:
     }
 
 
-def short(text: str) -> str:
-    """The text with tasks by their short names: /job:ps/replica:0/task:0 -> ps 0."""
-    return _TASK.sub(r"\1 \2", text)
-
-
 def _task(name: str, before: Status, after: Status) -> dict[str, Any]:
     if "error" in after:
         return {"task": name, "error": after["error"]}
-    own = {key: value for key, value in after.items() if key not in ("links", "leases", "queues", "iterators", "time")}
+    apart = ("links", "leases", "queues", "replicas", "iterators", "time")
+    own = {key: value for key, value in after.items() if key not in apart}
     return {**own, "steps_per_second": _rate(before, after, "steps_done", before, after)}
 
 

@@ -11,7 +11,7 @@ from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from headrace.tools.top_report import short
+from headrace.core.device import short
 
 BAR = 10  # characters of a full queue
 _SENDER = re.compile(r"(/job:\S+)>/job:")  # in the key of a message between partitions
@@ -26,6 +26,8 @@ def tables(report: dict[str, Any], title: str = "") -> RenderableType:
         parts += [Text(""), _waits(report["waits"])]
     if report["queues"]:
         parts += [Text(""), _queues(report["queues"])]
+    if report["replicas"]:
+        parts += [Text(""), _replicas(report["replicas"])]
     if report["stages"]:
         parts += [Text(""), _stages(report["stages"])]
     if report["leases"]:
@@ -107,6 +109,22 @@ def _queues(queues: Sequence[dict[str, Any]]) -> Table:
         table.add_row(
             name, short(queue["task"]), _bar(queue["size"], queue["capacity"]), f"{queue['size']} of {capacity}",
             str(queue["waiting_to_add"]), str(queue["waiting_to_take"]),
+        )  # fmt: skip
+    return table
+
+
+def _replicas(replicas: Sequence[dict[str, Any]]) -> Table:
+    """Workers that train together.  Late is the part of the gradients that was dropped, staleness the mean of the others."""
+    table = _table("replicas...", "on", ">workers", ">updates", ">late", ">staleness", "slow (times the median)...")
+    for one in replicas:
+        counted = sum(tally["counted"] for tally in one["by_worker"].values())
+        late = sum(tally["late"] for tally in one["by_worker"].values())
+        stale = sum(int(steps) * count for steps, count in one["staleness"].items())
+        slow = ", ".join(f"{short(worker)} ({times:.1f})" for worker, times in one["slow"])
+        table.add_row(
+            one["name"], short(one["task"]), str(one["workers"]), str(one["updates"]),
+            f"{100 * late / (late + counted):.1f} %" if late + counted else "-", number(stale / counted if counted else None),
+            Text(slow, style="yellow"),
         )  # fmt: skip
     return table
 

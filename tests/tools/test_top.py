@@ -12,8 +12,9 @@ from cluster.ports import free_addresses
 from rich.console import Console
 
 import headrace as tf
+from headrace.core.device import short
 from headrace.tools.top import main, show_cluster
-from headrace.tools.top_report import report, short
+from headrace.tools.top_report import report
 from headrace.tools.top_table import duration, number, size, tables, who_waits
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
@@ -232,6 +233,44 @@ def test_the_stages_of_a_cluster(cluster: Any, capsys: pytest.CaptureFixture[str
         assert show_cluster(cluster[0].target, as_json=True, interval=0.01) == 0
     shown = json.loads(capsys.readouterr().out.partition("\n}\n")[2])["stages"]
     assert [(row["task"], row["stage"].split()[0]) for row in shown] == [(PS, "BatchDatasetV2"), (PS, "RangeDataset")]
+
+
+def replicas(name: str, late: int, slow: list[Any]) -> dict[str, Any]:
+    tally = {"counted": 30, "late": late, "sessions": 1, "working": 3.0, "waiting": 1.0}
+    return {
+        "name": name, "container": "localhost", "device": f"{PS}/device:CPU:0", "updates": 60, "workers": 2, "repeated": 0,
+        "needed": 1, "staleness": {"0": 30, "3": 30}, "slow": slow,
+        "by_worker": {"/job:worker/task:0": tally, "/job:worker/task:1": {**tally, "late": 0}},
+    }  # fmt: skip
+
+
+def test_replicas_have_a_line() -> None:
+    fresh = {**replicas("fresh", 0, []), "updates": 0, "staleness": {}, "by_worker": {}}
+    after = {PS: status(PS, 12.0, 1, [], replicas=[replicas("job", 20, [["/job:worker/task:1", 4.13]]), fresh])}
+    shown = report({}, after)
+    assert [one["task"] for one in shown["replicas"]] == [PS, PS] and "replicas" not in shown["tasks"][0]
+    for width in (80, 120):
+        text = io.StringIO()
+        Console(file=text, width=width).print(tables(shown))
+        lines = [" ".join(line.split()) for line in text.getvalue().splitlines()]
+        assert "job ps 0 2 60 25.0 % 1.5 worker 1 (4.1)" in lines
+        assert "fresh ps 0 2 0 - -" in lines
+
+
+def test_the_replicas_of_a_cluster(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tf.train.replica_device_setter(ps_tasks=1, worker_device="/job:worker/task:0")
+    config = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:0"])
+    with tf.device(place):
+        x = tf.get_variable("x", [], initializer=tf.ones_initializer())
+        optimizer = tf.train.replicas(tf.train.GradientDescentOptimizer(0.1), "sync", name="example")
+        train = optimizer.minimize(tf.square(x), tf.train.get_or_create_global_step())
+    with tf.train.MonitoredTrainingSession(cluster[1].target, config=config) as session:
+        for _ in range(3):
+            session.run(train)
+        assert show_cluster(cluster[0].target, as_json=True, interval=0.01) == 0
+        (one,) = json.loads(capsys.readouterr().out)["replicas"]
+    assert (one["task"], one["name"], one["updates"], one["workers"]) == (PS, "example", 3, 1)
+    assert one["staleness"] == {"0": 3} and one["by_worker"]["/job:worker/task:0"]["counted"] == 3
 
 
 class TestProblems:

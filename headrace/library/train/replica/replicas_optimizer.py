@@ -24,6 +24,8 @@ from headrace.library.state.global_step import get_global_step
 from headrace.library.state.variable import Variable
 from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
 from headrace.library.train.queue_runner import QueueRunner, add_queue_runner
+from headrace.library.train.replica.replicas_hook import ReplicasHook
+from headrace.library.train.session.run_hook import SessionRunHook
 from headrace.resources.stepping.step import deadline
 
 
@@ -89,7 +91,7 @@ class ReplicasOptimizer(Optimizer):
         self._opt = optimizer
         self._rule = rule
         self._replica: Any = None
-        self._report: Tensor | None = None
+        self.worker = ""  # what people call this one; known once gradients are applied
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> GradsAndVars:
         """What ``compute_gradients`` of the wrapped optimizer gives: the gradients of this worker alone."""
@@ -138,10 +140,9 @@ class ReplicasOptimizer(Optimizer):
     def _join(self, step: Any) -> None:
         """This session's share in the aggregator, and what it was last released for: (member, step), on the worker."""
         worker = no_op(name="worker")
+        self.worker, self._global_step = worker.device or "worker", step
         with device(step.device):
-            self._replica = raw_ops._Replica(
-                shared_name=self._name, container="", worker=worker.device or "worker", **self._rule
-            )
+            self._replica = raw_ops._Replica(shared_name=self._name, container="", worker=self.worker, **self._rule)
             joined = raw_ops._JoinReplicas(self._replica)
             self._report = raw_ops._ReplicasReport(self._replica)
         with colocate_with(worker):
@@ -169,11 +170,27 @@ class ReplicasOptimizer(Optimizer):
         computed so many updates before they counted; ``slow``: workers that take twice the median or more; ``by_worker``: of each
         worker the gradients that were ``counted`` and ``late``, its ``sessions``, seconds ``working`` and ``waiting``.
         """
-        if self._report is None:
-            raise ValueError(f"report() should be called after apply_gradients() or minimize() {at()}")
-        report: dict[str, Any] = json.loads(session.run(self._report))
-        report["staleness"] = {int(steps): count for steps, count in report["staleness"].items()}
-        return report
+        self._check_is_applied("report() can be called")
+        return _read(session.run(self._report))
+
+    def _check_is_applied(self, what: str) -> None:
+        if self._replica is None:
+            raise ValueError(f"{what} after apply_gradients() or minimize() {at()}")
+
+    def _look(self, session: Any) -> tuple[int, dict[str, Any]]:
+        """The global step and the report, in one step."""
+        step, report = session.run([self._global_step, self._report])
+        return int(step), _read(report)
+
+    def make_session_run_hook(self, every_secs: float = 10, summary_dir: Any = None) -> SessionRunHook:
+        """A hook for the monitored session of a worker, which looks at the `report` every ``every_secs`` seconds and at the end.
+
+        It logs when a worker becomes slow, and at the end one line for the job.  Where ``summary_dir`` is given, in one worker,
+        it writes the summaries "replicas/updates", "replicas/workers", and since the last time "replicas/late" (of all
+        gradients), "replicas/waiting" (of the workers' time) and the histogram "replicas/staleness".  While there is one worker
+        it does neither.
+        """
+        return ReplicasHook(self, every_secs, summary_dir)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """A slot of the wrapped optimizer."""
@@ -186,3 +203,9 @@ class ReplicasOptimizer(Optimizer):
     def variables(self) -> list[Any]:
         """The variables of the wrapped optimizer."""
         return self._opt.variables()
+
+
+def _read(report: bytes) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(report)
+    read["staleness"] = {int(steps): count for steps, count in read["staleness"].items()}
+    return read

@@ -201,15 +201,19 @@ class Replicas:
 
     def report(self) -> str:
         """What was counted, as JSON."""
+        return json.dumps(self.counts())
+
+    def counts(self) -> dict[str, Any]:
+        """What was counted, as plain data."""
         with self._lock:
             machine = self._machine
-            return json.dumps({
+            return {
                 "updates": machine.updates, "workers": len(machine.members), "repeated": machine.repeated,
                 "needed": machine.needed() if self.rule.gathers else 1,
                 "staleness": {str(steps): count for steps, count in sorted(machine.staleness.items())},
                 "slow": machine.slow(monotonic()),
                 "by_worker": {worker: asdict(tally) for worker, tally in sorted(machine.tallies.items())},
-            })  # fmt: skip
+            }  # fmt: skip
 
 
 class Replica(NodeState):

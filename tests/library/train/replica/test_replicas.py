@@ -97,8 +97,9 @@ class Job:
         self.ready = threading.Event()
 
     def run(
-        self, wrap: Callable[[Any], Any], body: Callable[[int, Any, Model], Any], optimizer: str = "adam"
-    ) -> list[Any]:
+        self, wrap: Callable[[Any], Any], body: Callable[[int, Any, Model], Any], optimizer: str = "adam",
+        hooks: Callable[[int, Model], list[Any]] = lambda worker, model: [],
+    ) -> list[Any]:  # fmt: skip
         """What ``body(worker, session, model)`` returns for each worker."""
 
         def work(worker: int) -> Any:
@@ -106,7 +107,8 @@ class Job:
                 model = Model(wrap, optimizer)
                 if worker:
                     assert self.ready.wait(60)
-                with tf.train.MonitoredTrainingSession(self.server.target, is_chief=worker == 0) as session:
+                own = hooks(worker, model)
+                with tf.train.MonitoredTrainingSession(self.server.target, worker == 0, hooks=own) as session:
                     self.ready.set()
                     return body(worker, session, model)
 
@@ -366,7 +368,7 @@ def test_mistakes_in_the_graph() -> None:
         optimizer = tf.train.replicas(tf.train.GradientDescentOptimizer(0.1), "sync")
         with pytest.raises(ValueError, match="count updates by the global step"):
             optimizer.minimize(x)
-        with pytest.raises(ValueError, match="report\\(\\) should be called after"):
+        with pytest.raises(ValueError, match="report\\(\\) can be called after"):
             optimizer.report(None)
         with pytest.raises(ValueError, match="pairs is empty"):
             optimizer.apply_gradients([])

@@ -1,0 +1,230 @@
+"""The hook of tf.train.replicas: what was counted, in an event file and in the log; who is slow, and what it does."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from library.train.replica.test_replicas import Job, Model, mine, server
+
+import headrace as tf
+from headrace.library.train.replica import replicas_hook
+
+__all__ = ["server"]
+
+NAMES = [f"/job:localhost/task:0/device:CPU:{i}" for i in (1, 2, 3)]
+
+
+class _AtEnd(tf.train.SessionRunHook):
+    """Says when the hooks before it have ended."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+
+    def end(self, session: Any) -> None:
+        self.over.set()
+
+
+def values(folder: Path) -> dict[str, Any]:
+    """What the summaries of a folder have for each tag: one value, and the step."""
+    (file,) = folder.iterdir()
+    found: dict[str, Any] = {}
+    for event in tf.train.summary_iterator(str(file)):
+        for value in event.summary.value:
+            assert value.tag not in found
+            found[value.tag] = value.histo if value.HasField("histo") else value.simple_value
+            found["step"] = event.step
+    return found
+
+
+def test_late_gradients_are_in_the_event_file(server: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tensorflow")
+    all_have_run, made, end = threading.Barrier(3, timeout=60), threading.Event(), _AtEnd()
+
+    def hooks(worker: int, model: Model) -> list[Any]:
+        return [] if worker else [model.optimizer.make_session_run_hook(3600, str(tmp_path)), end]
+
+    def body(worker: int, session: Any, model: Model) -> None:
+        session.run(model.step)
+        all_have_run.wait()
+        assert worker < 2 or made.wait(60)
+        session.run(model.train, model.feeds(mine(worker, 3)))
+        made.set()
+        all_have_run.wait()
+        assert worker == 0 or end.over.wait(60)
+
+    Job(server, 3).run(lambda one: tf.train.replicas(one, "backup", 3, backups=1), body, hooks=hooks)
+    tf.summary.FileWriterCache.clear()
+    found = values(tmp_path)
+    assert found["step"] == found["replicas/updates"] == 1 and found["replicas/workers"] == 3
+    assert found["replicas/late"] == pytest.approx(1 / 3) and 0 <= found["replicas/waiting"] <= 1
+    assert (found["replicas/staleness"].num, found["replicas/staleness"].max) == (2, 0)
+    (line,) = [message for message in caplog.messages if message.startswith("replicas: ")]
+    assert "replicas: updates: 1; gradients: 2 counted, 1 late; staleness: 0 on average, 0 at most" in line
+    assert all(
+        f"{name} " in line.partition("waiting: ")[2]
+        for name in ("localhost 0/device:CPU:1", "localhost 0/device:CPU:3")
+    )
+
+
+def test_staleness_is_a_histogram(server: Any, tmp_path: Path) -> None:
+    joined, ahead, end = threading.Barrier(2, timeout=60), threading.Event(), _AtEnd()
+
+    def hooks(worker: int, model: Model) -> list[Any]:
+        return [] if worker else [model.optimizer.make_session_run_hook(3600, str(tmp_path)), end]
+
+    def body(worker: int, session: Any, model: Model) -> None:
+        joined.wait()
+        assert worker == 0 or ahead.wait(60)
+        for _ in range(1 if worker else 3):
+            session.run(model.train, model.feeds(mine(worker, 2)))
+        ahead.set()
+        joined.wait()
+        assert worker == 0 or end.over.wait(60)
+
+    Job(server, 2).run(lambda one: tf.train.replicas(one, "async", 2), body, hooks=hooks)
+    tf.summary.FileWriterCache.clear()
+    found = values(tmp_path)
+    assert found["replicas/updates"] == 4 and found["replicas/late"] == 0
+    stale = found["replicas/staleness"]
+    assert (stale.num, stale.sum, stale.min, stale.max) == (4, 3, 0, 3)
+    filled = [(limit, count) for limit, count in zip(stale.bucket_limit, stale.bucket, strict=True) if count]
+    assert [count for _, count in filled] == [3, 1] and filled[0][0] < 1 and 3 < filled[1][0] < 3.4
+
+
+def test_one_worker_has_nothing_to_say(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tensorflow")
+    with tf.Graph().as_default():
+        model = Model(lambda one: tf.train.replicas(one, "sync", 1))
+        hook = model.optimizer.make_session_run_hook(1e-9, str(tmp_path))
+        with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
+            for _ in range(3):
+                session.run(model.train, model.feeds(slice(None)))
+    tf.summary.FileWriterCache.clear()
+    assert values(tmp_path) == {} and "replicas: " not in caplog.text
+
+
+# ---- by the clock: a script of reports
+
+
+def report(updates: int, slow: dict[int, float], waiting: float = 0.0) -> dict[str, Any]:
+    tally = {"counted": updates, "late": 0, "sessions": 1, "working": 2.0 * updates, "waiting": waiting}
+    return {
+        "updates": updates, "workers": 3, "staleness": {0: 3 * updates},
+        "slow": [[NAMES[worker], times] for worker, times in slow.items()], "by_worker": dict.fromkeys(NAMES, tally),
+    }  # fmt: skip
+
+
+class _Script:
+    """A worker whose looks at the job, and whose times, are given."""
+
+    worker = NAMES[2]
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *reports: dict[str, Any]) -> None:
+        self.now, self.reports = 0.0, iter(reports)
+        monkeypatch.setattr(replicas_hook, "monotonic", lambda: self.now)
+        self.hook = replicas_hook.ReplicasHook(self, 10, None)
+        self.hook.begin()
+        self.hook.after_create_session(None, None)
+
+    def _check_is_applied(self, what: str) -> None:
+        pass
+
+    def _look(self, session: Any) -> tuple[int, dict[str, Any]]:
+        one = next(self.reports)
+        return 100 + one["updates"], one
+
+    def run(self, inside: float, outside: float) -> None:
+        context: Any = SimpleNamespace(session=None)
+        self.hook.before_run(context)
+        self.now += inside
+        self.hook.after_run(context, None)  # type: ignore[arg-type]
+        self.now += outside
+
+
+def test_who_becomes_slow_and_who_is_not_any_more(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = _Script(
+        monkeypatch, report(0, {}), report(1, {0: 4.13}), report(2, {0: 3.0}), report(3, {1: 2.0}), report(4, {})
+    )
+    for _ in range(4):
+        script.run(10.0, 0.0)
+    one, other = "localhost 0/device:CPU:1", "localhost 0/device:CPU:2"
+    assert caplog.messages == [
+        f"step 101: {one} takes 4.1 times the median", f"step 103: {other} takes 2.0 times the median",
+        f"step 103: {one} is no longer slow, or has left", f"step 104: {other} is no longer slow, or has left",
+    ]  # fmt: skip
+
+
+def test_a_slow_worker_says_what_it_does(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    script = _Script(monkeypatch, report(0, {}, 5.0), report(1, {2: 4.0}, 6.0))
+    script.run(1.5, 7.0)
+    script.run(1.5, 0.0)  # ten seconds: seven outside, one of the others waiting
+    assert caplog.messages == [
+        "step 101: localhost 0/device:CPU:3 takes 4.0 times the median: 78 % of its time is outside of session.run"
+    ]
+
+
+def test_it_does_not_look_in_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = _Script(monkeypatch, report(0, {}), report(1, {}))
+    for _ in range(12):  # a third look would end the script's reports
+        script.run(0.5, 0.5)
+    with pytest.raises(StopIteration):
+        script.hook.end(None)
+
+
+def test_those_that_are_done_are_not_slow(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tensorflow")
+    _Script(monkeypatch, report(0, {}), report(5, {0: 4.0}, 10.0)).hook.end(None)
+    names = [f"localhost 0/device:CPU:{i} 50 %" for i in (1, 2, 3)]
+    assert caplog.messages == [
+        "replicas: updates: 5; gradients: 15 counted, 0 late; staleness: 0 on average, 0 at most; "
+        f"waiting: {', '.join(names)}"
+    ]
+
+
+def test_staleness_in_words() -> None:
+    one = {**report(200, {}), "staleness": {0: 1, 246: 1, 123: 1, 124: 1}}
+    assert "; staleness: 123.25 on average, 246 at most; " in replicas_hook.in_words(one)
+
+
+def test_a_job_whose_servers_are_gone_ends(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    script = _Script(monkeypatch, report(0, {}))
+
+    def gone(session: Any) -> Any:
+        raise tf.errors.UnavailableError(None, None, "ps 0 was stopped")
+
+    monkeypatch.setattr(script, "_look", gone)
+    script.hook.end(None)
+    assert "counted at the end is not known: ps 0 was stopped" in caplog.text
+
+
+def test_a_failed_run_is_not_outside(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    script = _Script(monkeypatch, report(0, {}), report(1, {2: 2.0}))
+    script.run(5.0, 5.0)
+    script.hook.before_run(None)  # type: ignore[arg-type]
+    script.now += 100.0  # no after_run
+    script.run(10.0, 0.0)
+    assert "25 % of its time is outside" in caplog.text
+
+
+def test_counts_of_a_server_that_was_started_again_begin_anew() -> None:
+    new = replicas_hook.since(report(9, {}, 3.0), report(2, {}, 1.0))
+    assert new["updates"] == 2 and new["staleness"] == {0: 6} and new["by_worker"][NAMES[0]]["waiting"] == 1.0
+    new = replicas_hook.since(report(2, {}, 1.0), report(9, {}, 3.0))
+    assert new["updates"] == 7 and new["staleness"] == {0: 21} and new["by_worker"][NAMES[0]]["waiting"] == 2.0
+
+
+def test_mistakes() -> None:
+    with tf.Graph().as_default():
+        optimizer = tf.train.replicas(tf.train.GradientDescentOptimizer(0.1))
+        with pytest.raises(ValueError, match="every_secs must be positive, got 0 .*test_replicas_hook.py"):
+            optimizer.make_session_run_hook(0)
+        hook = optimizer.make_session_run_hook()
+        with pytest.raises(ValueError, match=r"can begin after apply_gradients\(\) or minimize\(\)"):
+            tf.train.MonitoredTrainingSession(hooks=[hook])
