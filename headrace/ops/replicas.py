@@ -184,16 +184,18 @@ def _(handle, state, indices, values):
 
 _UPDATE = "ticket: host int64, counted: host int64[1], present: host int64[1]"
 take = op(
-    f"_TakeTensors(handle: resource, {_UPDATE}; dtype: type) -> (mean: dtype)", dtype=FLOATING, stateful=True, host=True
-)
+    f"_TakeTensors(handle: resource, {_UPDATE}, otherwise: list(T); dtype: type) -> (mean: dtype)",
+    dtype=FLOATING, T=FLOATING, stateful=True, host=True,
+)  # fmt: skip
 take.not_differentiable()
 take.shape(lambda *arguments: None)
 
 
 @take.kernel
-def _(handle, ticket, counted, present, dtype):
+def _(handle, ticket, counted, present, otherwise, dtype):
+    """``otherwise``: what to give if the update was made here before, in place of zeros."""
     check_resource(handle, StagedTensors)
-    return handle.take(ticket, counted, present)
+    return handle.take(ticket, counted, present, *otherwise)
 
 
 take_rows = op(

@@ -46,12 +46,12 @@ class Place:
                 return raw_ops._StageTensor(self._handle, state.read_value(), value)
             return raw_ops._StageRows(self._handle, state.read_value(), value.indices, value.values)
 
-    def mean(self, update: Any) -> Any:
-        """The mean of those that count."""
+    def mean(self, update: Any, otherwise: Sequence[Tensor] = ()) -> Any:
+        """The mean of those that count; ``otherwise`` or zeros if the variable has this update already."""
         like, shape = self._like, self._variable.shape
         with device(self._variable.device):
             if isinstance(like, Tensor):
-                mean = raw_ops._TakeTensors(self._handle, *update, dtype=like.dtype)
+                mean = raw_ops._TakeTensors(self._handle, *update, list(otherwise), dtype=like.dtype)
                 mean.set_shape(shape)
                 return mean
             indices, values = raw_ops._TakeRows(self._handle, *update, dtype=like.dtype, Tindices=like.indices.dtype)
