@@ -37,7 +37,23 @@ def train_in_line(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     _train(pipe, jobs, index, index == 2, f"{folder}/line", "line")
 
 
-def _train(pipe: Any, jobs: Jobs, index: int, is_chief: bool, folder: str | None, container: str) -> None:
+def train_as_replicas(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """One of the synchronous workers of `tf.train.replicas`.  All of them know where to save; the first is the chief."""
+
+    def model(tf: Any) -> Any:
+        step = tf.train.get_or_create_global_step()
+        layers = [tf.get_variable(name, [4], initializer=tf.zeros_initializer()) for name in ("v", "w")]
+        loss = tf.add_n([tf.reduce_sum(tf.square(layer - float(index))) for layer in layers])
+        optimizer = tf.train.replicas(tf.train.GradientDescentOptimizer(0.1), "sync", len(jobs["worker"]))
+        with tf.control_dependencies([optimizer.minimize(loss, step)]):
+            return step.read_value() + 0
+
+    _train(pipe, jobs, index, index == 0, folder, "", model)
+
+
+def _train(
+    pipe: Any, jobs: Jobs, index: int, is_chief: bool, folder: str | None, container: str, model: Any = None
+) -> None:
     import headrace as tf
 
     os.environ.update(SETTINGS)
@@ -45,7 +61,8 @@ def _train(pipe: Any, jobs: Jobs, index: int, is_chief: bool, folder: str | None
     worker = f"/job:worker/task:{index}"
     place = tf.train.replica_device_setter(cluster=tf.train.ClusterSpec(jobs), worker_device=worker)
     with tf.container(container), tf.device(place):
-        step = _model(tf)
+        step = (model or _model)(tf)
+    variables = tf.trainable_variables()
     config = tf.ConfigProto(device_filters=["/job:ps", worker])
     session = tf.train.MonitoredTrainingSession(
         server.target, is_chief, folder, config=config,
@@ -53,7 +70,9 @@ def _train(pipe: Any, jobs: Jobs, index: int, is_chief: bool, folder: str | None
     )  # fmt: skip
     pipe.send("ready")
     with session:
-        _answer(pipe, {"step": lambda: int(session.run(step))})
+        _answer(pipe, {
+            "step": lambda: int(session.run(step)), "values": lambda: [value.tolist() for value in session.run(variables)],
+        })  # fmt: skip
     server._stop()
 
 

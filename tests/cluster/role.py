@@ -11,6 +11,13 @@ from typing import Any
 WAIT_S = 60.0  # how long a test waits for what must come
 
 
+def preload() -> None:
+    """Lets processes be forked from one that has imported Headrace."""
+    needed = ["service", "connection", "transport.endpoint"]
+    modules = ["headrace", "headrace.train", *(f"headrace.cluster.{name}" for name in needed)]
+    multiprocessing.get_context("forkserver").set_forkserver_preload(modules)
+
+
 class Role:
     """One process of the job."""
 

@@ -4,7 +4,6 @@ One job serves all tests: a parameter server, a chief, a worker and a client, ea
 has ended it.  Chief and worker reach the parameter server through proxies, the client through that of the worker.
 """
 
-import multiprocessing
 import os
 import re
 import signal
@@ -19,7 +18,7 @@ from cluster.ports import free_addresses
 import headrace as tf
 from benchmarks._proxy import Proxy
 from tests.cluster import _roles
-from tests.cluster.role import WAIT_S, Role
+from tests.cluster.role import WAIT_S, Role, preload
 
 LOST_S = float(_roles.SETTINGS["HEADRACE_LOST_SECONDS"])
 DOCS = Path(__file__).parents[2] / "docs" / "what_happens_when.md"
@@ -74,9 +73,7 @@ class Job:
 
 @pytest.fixture(scope="module")
 def running_job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
-    needed = ["service", "connection", "transport.endpoint"]
-    preload = ["headrace", "headrace.train", *(f"headrace.cluster.{name}" for name in needed)]
-    multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
+    preload()
     job = Job(str(tmp_path_factory.mktemp("checkpoints")))
     try:
         job.start()

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from cluster.local_cluster import LocalCluster, local_cluster
+from cluster.ports import free_addresses
 
 import headrace as tf
+from tests.cluster import _roles
+from tests.cluster.role import Role, preload
 
 WAIT_S = 60.0
 RANDOM = np.random.RandomState(0)
@@ -118,3 +121,78 @@ def test_training_goes_on_when_a_server_is_started_again(
     for first, last, report in Job(cluster, mode, str(tmp_path)).run(body):
         assert last < first
         assert report["updates"] > 0
+
+
+@pytest.fixture
+def processes(tmp_path: Any) -> Iterator[list[Role]]:
+    """Three synchronous workers and two parameter servers, each a process."""
+    preload()
+    addresses = free_addresses(5)
+    jobs = {"ps": addresses[:2], "worker": addresses[2:]}
+    servers = [Role(_roles.serve, jobs, index, str(tmp_path)) for index in range(2)]
+    workers = [Role(_roles.train_as_replicas, jobs, index, str(tmp_path)) for index in range(3)]
+    try:
+        for role in (*servers, *workers):
+            role.start()
+            assert role.answer() == "ready"
+        yield [*workers, *servers]
+    finally:
+        for role in (*workers, *servers):
+            role.kill()
+
+
+@pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")
+def test_a_synchronous_worker_that_is_killed_is_not_waited_for(processes: list[Role]) -> None:
+    """Nor is the one that makes the updates, the first at the beginning: each of them is killed while the others wait for it.
+
+    Started again, they join: each update is of the gradients of those that are there, and none is lost or made twice.
+    """
+    value, step = np.float32(0), 0
+
+    def update(present: list[int]) -> None:
+        nonlocal value, step
+        value, step = value - np.float32(0.2) * (value - np.float32(np.mean(present))), step + 1
+        for index in present:
+            assert processes[index].answer() == step
+
+    def ask(present: list[int], what: str = "step") -> None:
+        for index in present:
+            processes[index].ask(what)
+
+    everybody = list(range(3))
+    for lost in (1, 0, 2):
+        ask(everybody)
+        update(everybody)
+        others = [index for index in everybody if index != lost]
+        ask(others)
+        processes[lost].kill()
+        update(others)
+        ask(others)
+        update(others)
+        processes[lost].start()
+        assert processes[lost].answer() == "ready"
+        ask(everybody)
+        update(everybody)
+        ask(everybody, "values")
+        for index in everybody:
+            np.testing.assert_allclose(processes[index].answer(), np.full((2, 4), value), rtol=1e-5)
+
+
+@pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")
+def test_a_server_that_is_started_again_waits_for_no_worker_that_was_lost_before(processes: list[Role]) -> None:
+    """The aggregator was there.  The next one hears from the workers how many they were."""
+    *workers, lost, server, _ = processes
+    for role in (*workers, lost):
+        role.ask("step")
+    assert [role.answer() for role in (*workers, lost)] == [1, 1, 1]
+    lost.kill()
+    for _ in range(2):
+        for role in workers:
+            role.ask("step")
+        assert len({role.answer() for role in workers}) == 1
+        server.start()
+        assert server.answer() == "ready"
+    for role in workers:
+        role.ask("step")
+    steps = [role.answer() for role in workers]
+    assert steps[0] == steps[1] and isinstance(steps[0], int), steps

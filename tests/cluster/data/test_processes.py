@@ -343,7 +343,9 @@ def test_processes_end_with_a_program_that_is_killed(tmp_path):
         """)
     )
     tests = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    program = subprocess.Popen([sys.executable, script], env={**os.environ, "PYTHONPATH": os.pathsep.join([tests, *sys.path])})
+    program = subprocess.Popen(
+        [sys.executable, script], env={**os.environ, "PYTHONPATH": os.pathsep.join([tests, *sys.path])}
+    )
     pid = os.pidfd_open(int(path.read_text()))
     program.send_signal(signal.SIGKILL)
     program.wait()

@@ -74,10 +74,14 @@ class StagedTensors(StagedGradients[torch.Tensor]):
             raise InvalidArgumentError(None, None, f"a gradient of {self.name}, {self._shape}, has shape {sizes}")
         super().stage(member, gradient.clone())  # its memory is the step's
 
-    def take(self, ticket: int, counted: Sequence[int], present: Sequence[int]) -> torch.Tensor:
-        """The mean of those that count; zeros if this update was made here before."""
+    def take(
+        self, ticket: int, counted: Sequence[int], present: Sequence[int], otherwise: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """The mean of those that count; ``otherwise``, by default zeros, if this update was made here before."""
         taken = self._take(ticket, counted, present)
         if taken is None:
+            if otherwise is not None:
+                return otherwise.clone()
             return torch.zeros(tuple(size or 0 for size in self._shape.tuple or ()), dtype=self._dtype)
         total, *rest = taken
         for one in rest:

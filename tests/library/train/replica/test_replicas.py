@@ -201,6 +201,31 @@ def test_an_outer_optimizer_takes_the_way_to_the_mean_for_a_gradient() -> None:
     assert found == pytest.approx(value, rel=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["sync", "local", "outer"])
+def test_an_update_that_is_made_again_changes_nothing(mode: str) -> None:
+    """As if the worker that leads was lost before it could say that it has made the update."""
+    outer = {"outer": tf.train.GradientDescentOptimizer(0.7)} if mode == "outer" else {}
+    arguments: dict[str, Any] = {"mode": "sync"} if mode == "sync" else {"mode": "local", "steps": 1, **outer}
+    with tf.Graph().as_default() as graph:
+        x = tf.Variable(3.0)
+        optimizer = tf.train.replicas(tf.train.GradientDescentOptimizer(0.1), **arguments)
+        train = optimizer.minimize(tf.square(x), tf.train.get_or_create_global_step())
+        ops = {op.type: op for op in graph.get_operations()}
+        told = ops["_UpdateIsMade"]
+        init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
+        with tf.Session() as session, ThreadPoolExecutor(1) as pool:
+            session.run(init[0])
+            session.run(init[1])
+            trained = pool.submit(session.run, train)
+            session.run(ops["_LeadReplicas"])
+            session.run(told.control_inputs)
+            value = session.run(x)
+            session.run(told)
+            trained.result()
+            assert 0 < value < 3 and session.run(x) == value
+            assert optimizer.report(session)["repeated"] == 1
+
+
 def test_a_late_gradient_is_dropped(server: Any) -> None:
     others, late = threading.Barrier(3, timeout=60), threading.Event()
 
