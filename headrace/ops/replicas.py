@@ -42,26 +42,26 @@ def _(context):
     )  # fmt: skip
 
 
-join = op("_JoinReplicas(replica: resource) -> (state: int64)", stateful=True, host=True)
+join = op("_JoinReplicas(replica: resource, known: host int64[0]) -> (state: int64)", stateful=True, host=True)
 join.not_differentiable()
-join.shape(lambda replica: (2,))
+join.shape(lambda replica, known: (2,))
 
 
 @join.kernel
-def _(replica):
+def _(replica, known):
     """The number of the member, and the step that it may compute."""
     check_resource(replica, Replica)
-    return np.array(replica.join(), np.int64)
+    return np.array(replica.join(int(known)), np.int64)
 
 
 arrive = op(
-    "_ReplicaArrives(replica: resource, state: host int64[1]) -> (next: int64)",
+    "_ReplicaArrives(replica: resource, state: host int64[1]) -> (next: int64, known: int64)",
     stateful=True,
     host=True,
     asynchronous=True,
 )
 arrive.not_differentiable()
-arrive.shape(lambda replica, state: (2,))
+arrive.shape(lambda replica, state: [(2,), ()])
 
 
 @arrive.begin
@@ -70,7 +70,11 @@ def _(replica, state, *, done):
     _, step = state
 
     def released(result, error):
-        done(None if error is not None else np.array(result, np.int64), error)
+        if error is not None:
+            done(None, error)
+        else:
+            *state, known = result
+            done([np.array(state, np.int64), np.array(known, np.int64)], None)
 
     return replica.replicas.arrive(replica.member, int(step), released)
 

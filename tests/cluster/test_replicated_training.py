@@ -125,7 +125,7 @@ def test_training_goes_on_when_a_server_is_started_again(
 
 @pytest.fixture
 def processes(tmp_path: Any) -> Iterator[list[Role]]:
-    """Three synchronous workers, each a process; their two parameter servers are processes too."""
+    """Three synchronous workers and two parameter servers, each a process."""
     preload()
     addresses = free_addresses(5)
     jobs = {"ps": addresses[:2], "worker": addresses[2:]}
@@ -135,7 +135,7 @@ def processes(tmp_path: Any) -> Iterator[list[Role]]:
         for role in (*servers, *workers):
             role.start()
             assert role.answer() == "ready"
-        yield workers
+        yield [*workers, *servers]
     finally:
         for role in (*workers, *servers):
             role.kill()
@@ -176,3 +176,23 @@ def test_a_synchronous_worker_that_is_killed_is_not_waited_for(processes: list[R
         ask(everybody, "values")
         for index in everybody:
             np.testing.assert_allclose(processes[index].answer(), np.full((2, 4), value), rtol=1e-5)
+
+
+@pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")
+def test_a_server_that_is_started_again_waits_for_no_worker_that_was_lost_before(processes: list[Role]) -> None:
+    """The aggregator was there.  The next one hears from the workers how many they were."""
+    *workers, lost, server, _ = processes
+    for role in (*workers, lost):
+        role.ask("step")
+    assert [role.answer() for role in (*workers, lost)] == [1, 1, 1]
+    lost.kill()
+    for _ in range(2):
+        for role in workers:
+            role.ask("step")
+        assert len({role.answer() for role in workers}) == 1
+        server.start()
+        assert server.answer() == "ready"
+    for role in workers:
+        role.ask("step")
+    steps = [role.answer() for role in workers]
+    assert steps[0] == steps[1] and isinstance(steps[0], int), steps

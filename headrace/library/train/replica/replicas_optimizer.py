@@ -15,13 +15,16 @@ from headrace.core.dtypes import int64
 from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.graph.collection import GraphKeys
+from headrace.graph.convert import constant
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices
+from headrace.library.control.control_flow import cond
 from headrace.library.control.dependency import no_op
 from headrace.library.scope import colocate_with, control_dependencies, device, name_scope
 from headrace.library.state.assign import assign
 from headrace.library.state.global_step import get_global_step
 from headrace.library.state.variable import Variable
+from headrace.library.state.variables import is_variable_initialized
 from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
 from headrace.library.train.queue_runner import QueueRunner, add_queue_runner
 from headrace.resources.stepping.step import deadline
@@ -133,16 +136,22 @@ class ReplicasOptimizer(Optimizer):
         """Waits until this worker may go on, and notes for what."""
         with control_dependencies(done), device(step.device):
             released = raw_ops._ReplicaArrives(self._replica, self._state.read_value())
-        return assign(self._state, released, name=name).op
+        with control_dependencies([assign(self._known, released.known).op]):
+            return assign(self._state, released.next, name=name).op
 
     def _join(self, step: Any) -> None:
         """This session's share in the aggregator, and what it was last released for: (member, step), on the worker."""
         worker = no_op(name="worker")
+        with colocate_with(
+            worker
+        ):  # nothing initialises it: the sessions after the first of a process find it as it was
+            self._known = Variable(0, trainable=False, collections=[], name="known", dtype=int64)
+            known = cond(is_variable_initialized(self._known), self._known.read_value, lambda: constant(0, int64))
         with device(step.device):
             self._replica = raw_ops._Replica(
                 shared_name=self._name, container="", worker=worker.device or "worker", **self._rule
             )
-            joined = raw_ops._JoinReplicas(self._replica)
+            joined = raw_ops._JoinReplicas(self._replica, known)
             self._report = raw_ops._ReplicasReport(self._replica)
         with colocate_with(worker):
             self._state = Variable(

@@ -47,10 +47,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A session is there.  ``worker``: what people call it."""
+    """A session is there.  ``worker``: what people call it.
+
+    ``known``: how many members there were when its process was last released, by an aggregator before this one; 0 if never.
+    """
 
     member: int
     worker: str
+    known: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,7 @@ class Aggregator:
         self._needed = rule.needed
         self._arrived: dict[int, None] = {}  # for the next one, in this order
         self._floor = 0  # the step of the slowest
+        self.awaited = rule.workers  # before the first update; fewer if members know that the job went on with fewer
 
     def take(self, event: Event, now: float) -> list[Instruction]:
         """What follows from an event."""
@@ -221,7 +226,9 @@ class Aggregator:
         step = self.updates if self.rule.gathers else self._floor
         self.members[event.member] = _Member(event.worker, step, now, self.updates)
         self._tally(event.worker).sessions += 1
-        self.complete = self.complete or len(self.members) >= self.rule.workers
+        if self.rule.elastic and event.known:
+            self.awaited = min(self.awaited, event.known)
+        self.complete = self.complete or len(self.members) >= self.awaited
         return self._go_on(now)
 
     def _leave(self, number: int, now: float) -> list[Instruction]:
@@ -399,7 +406,7 @@ class Aggregator:
     def describe(self, number: int | None = None) -> str:
         """What the member waits for, in words."""
         if not self.complete:
-            return f"{len(self.members)} of {self.rule.workers} workers have joined"
+            return f"{len(self.members)} of {self.awaited} workers have joined"
         computing = sorted(member.worker for member in self.members.values() if member.arrived_at is None)
         names = ", ".join(computing[:4]) + (f" and {len(computing) - 4} more" if len(computing) > 4 else "")
         if not self.rule.gathers:

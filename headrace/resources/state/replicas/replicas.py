@@ -92,12 +92,12 @@ class Replicas:
 
     # ---- what members do
 
-    def join(self, worker: str) -> tuple[int, int]:
-        """The number of a new member and its first step."""
+    def join(self, worker: str, known: int = 0) -> tuple[int, int]:
+        """The number of a new member and its first step.  ``known``: as of `Join`."""
         with self._lock:
             self._numbers += 1
             member = self._numbers
-            ended = self._tell(Join(member, worker))
+            ended = self._tell(Join(member, worker, known))
             step = self._machine.members[member].step
         finish(ended)
         return member, step
@@ -111,7 +111,10 @@ class Replicas:
         finish(ended)
 
     def arrive(self, member: int, step: int, done: Done) -> Wait | None:
-        """Ends with the member's number and the step that it may compute next."""
+        """Ends with the member's number, the step that it may compute next, and how many members there are.
+
+        The last is 0 as long as not all workers have been there.
+        """
         return self._wait(Arrival(member, done), Arrive(member, step))
 
     def stand(self, member: int, done: Done) -> Wait | None:
@@ -156,7 +159,8 @@ class Replicas:
 
     def _follow(self, one: Instruction, ended: Ended) -> None:
         if isinstance(one, Release):
-            ended.append(self._waiting[Arrival].pop(one.member).end((one.member, one.step)))
+            known = len(self._machine.members) if self._machine.complete else 0
+            ended.append(self._waiting[Arrival].pop(one.member).end((one.member, one.step, known)))
         elif isinstance(one, Lead):
             candidacy = self._waiting[Candidacy].pop(one.member, None)
             if candidacy is not None:
@@ -221,10 +225,10 @@ class Replica(NodeState):
         self._member: int | None = None
         self._lock = threading.Lock()
 
-    def join(self) -> tuple[int, int]:
-        """Joins, as a new member if it was one before."""
+    def join(self, known: int = 0) -> tuple[int, int]:
+        """Joins, as a new member if it was one before.  ``known``: as of `Join`."""
         with self._lock:
-            before, (self._member, step) = self._member, self.replicas.join(self._worker)
+            before, (self._member, step) = self._member, self.replicas.join(self._worker, known)
             member = self._member
         if before is not None:
             self.replicas.leave(before)

@@ -233,6 +233,14 @@ def test_tables(rule: Rule, script: str, updates: list[str], rest: dict[str, Any
     assert play(rule, script) == (updates, rest)
 
 
+@pytest.mark.parametrize(("elastic", "known", "awaited"), [(True, 2, 2), (True, 5, 3), (True, 0, 3), (False, 2, 3)])
+def test_members_know_how_many_they_were(elastic: bool, known: int, awaited: int) -> None:
+    aggregator = Aggregator(Rule(3, gathers=True, elastic=elastic))
+    for member in (1, 2, 3):
+        aggregator.take(m.Join(member, f"w{member}", known), 0.0)
+        assert aggregator.complete == (member >= awaited)
+
+
 def test_the_next_in_line_makes_the_update_of_one_that_is_lost() -> None:
     aggregator = Aggregator(Rule(3, gathers=True), tickets=40)
     for member in (1, 2, 3):
