@@ -358,7 +358,7 @@ def _save(mode, seed, result):
     """Beside what was seen in other modes and with other seeds."""
     path = _harness.RESULTS / "faults.json"
     modes = json.loads(path.read_text()).get("modes", {}) if path.exists() else {}
-    modes.setdefault(mode, {})[str(seed)] = result
+    modes.setdefault(mode, {})[str(seed)] = {"commit": _harness.machine()["commit"], **result}
     return _harness.save("faults", {"modes": modes})
 
 
