@@ -205,4 +205,4 @@ def test_a_new_session_ends_those_whose_connection_was_lost_and_no_others(cluste
     lost.close()
     assert other.run(v) == 3
     other.close()
-    assert not opened._sessions and len(service._sessions) == 0
+    assert cluster.spec.task_address("ps", 0) not in opened._sessions and len(service._sessions) == 0
