@@ -30,9 +30,7 @@ def _(context):
     """One for each session; the lease is everybody's."""
     attrs = context.attrs
     lease = context.resource(Lease, lambda: Lease(attrs["shared_name"], str(context.source)))
-    return context.resources.get_or_create(
-        attrs["container"], context.name, Seat, lambda: Seat(lease, attrs["who"]), context.device_name, context.owner
-    )
+    return context.own(Seat, lambda: Seat(lease, attrs["who"]))
 
 
 join = op(f"_JoinLease(seat: resource, stands: host bool, begins: host bool) -> {_STANDING}", stateful=True, host=True)

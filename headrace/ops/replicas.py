@@ -36,10 +36,7 @@ def _(context):
 
     replicas = context.resource(Replicas, make)
     replicas.check(rule)
-    return context.resources.get_or_create(
-        attrs["container"], context.name, Replica, lambda: Replica(replicas, attrs["worker"]), context.device_name,
-        context.owner,
-    )  # fmt: skip
+    return context.own(Replica, lambda: Replica(replicas, attrs["worker"]))
 
 
 join = op("_JoinReplicas(replica: resource, known: host int64[0]) -> (state: int64)", stateful=True, host=True)

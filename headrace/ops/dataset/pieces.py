@@ -27,9 +27,7 @@ def _(context):
     given = attrs["pieces"], attrs["epochs"], attrs["digest"], attrs["seed"]
     pieces = context.resource(Pieces, lambda: Pieces(attrs["shared_name"], *given))
     pieces.check(*given)
-    return context.resources.get_or_create(
-        attrs["container"], context.name, PieceTaker, lambda: PieceTaker(pieces), context.device_name, context.owner
-    )
+    return context.own(PieceTaker, lambda: PieceTaker(pieces))
 
 
 def _of_taker(signature, *shapes, **traits):

@@ -59,6 +59,12 @@ class StateContext:
             container, shared_name or self.name, resource_class, make, self.device_name, owner
         )
 
+    def own(self, resource_class: type[T], make: Callable[[], T]) -> T:
+        """What the node's container holds for this session alone, made if it is not there; it ends with the session."""
+        return self.resources.get_or_create(
+            self.attrs["container"], self.name, resource_class, make, self.device_name, self.owner
+        )
+
 
 class RegisteredGraph:
     """Thread-safe.  Lives as long as its session."""

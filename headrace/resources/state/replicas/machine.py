@@ -403,8 +403,8 @@ class Aggregator:
             if seconds is not None and seconds >= SLOW * middle
         ]
 
-    def describe(self, number: int | None = None) -> str:
-        """What the member waits for, in words."""
+    def describe(self) -> str:
+        """What members wait for, in words."""
         if not self.complete:
             return f"{len(self.members)} of {self.awaited} workers have joined"
         computing = sorted(member.worker for member in self.members.values() if member.arrived_at is None)

@@ -40,7 +40,7 @@ class StagedGradients(Generic[Gradient]):
         with self._lock:
             if self._last == ticket:
                 log.warning(
-                    "an update of %s is made again, as the worker that made it was lost: it has no effect here",
+                    "an update of %s is made again, as the worker that made it was lost: its gradients count once",
                     self.name,
                 )
                 return None
