@@ -10,7 +10,7 @@ from typing import Final
 
 CALLS_OF_ONE: Final = 1024
 CALLS_OF_ALL: Final = 8192
-SESSIONS: Final = 1024
+SESSIONS: Final = 4096  # a worker has two: the one that trains, and one that stands in line for the chief's lease
 
 
 class Admission:
