@@ -119,12 +119,14 @@ class Master:
         fetches: Sequence[Tensor],
         targets: Sequence[Operation],
         later: bool = False,
+        check_numbers: bool = False,
     ) -> StepPlan:
         """The cached plan for this request; made again when an existing node of the graph was changed.
 
         ``later``: the feeds come while it runs (`partial_run`).
+        ``check_numbers``: it stops where a number becomes NaN or infinite.
         """
-        request = Request(tuple(feeds), tuple(fetches), tuple(targets), later)
+        request = Request(tuple(feeds), tuple(fetches), tuple(targets), later, check_numbers)
         key = (request, self.graph._mutations)
         plan = self._plans.get(key)
         if plan is None or plan.generation != self.registered.resources.generation:
@@ -140,7 +142,7 @@ class Master:
             plan = self.planner.plan(request)
             note_effects(plan, effects_of(plan.graph, self.registered), self.registered)
             return plan
-        options = self.planner.options()
+        options = self.planner.options(request)
         with no_collection():
             graph = request.placed(options)
             effects = effects_of(graph, self.registered)
@@ -259,7 +261,7 @@ class Master:
             with self._in_time():
                 return TracedPlan(replace(plan, partitions=plan.partitions.traced()), None)
         binder = TracedGraph(self.registered)
-        traced_plan = make_plan(plan.request, binder, self.planner.options())
+        traced_plan = make_plan(plan.request, binder, self.planner.options(plan.request))
         note_effects(traced_plan, Effects(plan.writes, plan.saves, plan.saves_elsewhere), self.registered)
         return TracedPlan(traced_plan, binder.recorder)
 
