@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import fields
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from headrace.resources.state.replicas.staged import StagedRows, StagedTensors
 
 replica = op(
     "_Replica(; shared_name: string, container: string, worker: string, workers: int, gathers: bool, needed: int, "
-    "grace: float, staleness: int, elastic: bool) -> (handle: resource)",
+    "grace: float, staleness: int, elastic: bool, copies: bool) -> (handle: resource)",
     handle=True, stateful=True, host=True,
 )  # fmt: skip
 replica.not_differentiable()
@@ -29,7 +30,7 @@ replica.shape(lambda *arguments: ())
 def _(context):
     """One for each session; the aggregator is everybody's."""
     attrs = context.attrs
-    rule = Rule(*(attrs[key] for key in ("workers", "gathers", "needed", "grace", "staleness", "elastic")))
+    rule = Rule(**{field.name: attrs[field.name] for field in fields(Rule)})
 
     def make():
         return Replicas(attrs["shared_name"], rule, secrets.randbits(53), str(context.source))

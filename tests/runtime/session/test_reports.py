@@ -111,7 +111,7 @@ HELD: list[Any] = []
 
 @case("_ReplicaArrives", "_LeadReplicas", "_NextUpdate")
 def _(sess: tf.Session, op: str) -> tuple[Any, str]:
-    rule = {"workers": 2, "gathers": True, "needed": 0, "grace": 0.0, "staleness": -1, "elastic": True}
+    rule = {"workers": 2, "gathers": True, "needed": 0, "grace": 0.0, "staleness": -1, "elastic": True, "copies": False}
     first, second = (
         raw_ops._Replica(shared_name="r", container="", worker=f"w{i}", name=f"w{i}", **rule) for i in range(2)
     )

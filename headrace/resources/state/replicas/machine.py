@@ -32,6 +32,7 @@ class Rule:
     ``gathers``: gradients are gathered and averaged.  ``needed``: how many an update takes at least, 0 for those of all members;
     -1 for the number that makes the most of the time.  ``grace``: seconds that it then waits for more.
     ``staleness``: without ``gathers``, how many steps a member may be ahead of the slowest; -1 for any.
+    ``copies``: what is gathered are not gradients but the members' copies of the variables.
     """
 
     workers: int = 1
@@ -40,6 +41,7 @@ class Rule:
     grace: float = 0.0
     staleness: int = -1
     elastic: bool = True
+    copies: bool = False
 
 
 # ---- events
