@@ -86,7 +86,7 @@ class ReplicasHook(SessionRunHook):
     def _tell_of_slow_workers(self, step: int, report: Report, new: Report) -> None:
         slow = dict(report["slow"])
         for worker in sorted(slow.keys() - self._slow):
-            own = self._own_time(new["by_worker"][worker]["waiting"]) if worker == self._optimizer.worker else ""
+            own = self._own_time(new["by_worker"][worker]["waiting"]) if worker == report["worker"] else ""
             log.warning("step %d: %s takes %.1f times the median%s", step, short(worker), slow[worker], own)
         for worker in sorted(self._slow - slow.keys()):
             log.warning("step %d: %s is no longer slow, or has left", step, short(worker))

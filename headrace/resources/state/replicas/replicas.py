@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import logging
 import threading
+from collections.abc import Iterator
 from dataclasses import asdict
 from time import monotonic
 from typing import Any, Final
@@ -92,15 +93,20 @@ class Replicas:
 
     # ---- what members do
 
-    def join(self, worker: str, known: int = 0) -> tuple[int, int]:
-        """The number of a new member and its first step.  ``known``: as of `Join`."""
+    def join(self, worker: str, known: int = 0, before: int | None = None) -> tuple[int, int, str]:
+        """The number of a new member, its first step, and what it is called: several of one name are numbered.
+
+        ``known``: as of `Join`.  ``before``: the same member until now.
+        """
         with self._lock:
             self._numbers += 1
             member = self._numbers
-            ended = self._tell(Join(member, worker, known))
+            taken = {one.worker for number, one in self._machine.members.items() if number != before}
+            called = next(name for name in _numbered(worker) if name not in taken)
+            ended = self._tell(Join(member, called, known))
             step = self._machine.members[member].step
         finish(ended)
-        return member, step
+        return member, step, called
 
     def leave(self, member: int) -> None:
         with self._lock:
@@ -203,10 +209,6 @@ class Replicas:
             f"replicas {self.name!r}: {len(machine.members)} workers, {machine.updates} updates; {machine.describe()}"
         )
 
-    def report(self) -> str:
-        """What was counted, as JSON."""
-        return json.dumps(self.counts())
-
     def counts(self) -> dict[str, Any]:
         """What was counted, as plain data."""
         with self._lock:
@@ -220,6 +222,11 @@ class Replicas:
             }  # fmt: skip
 
 
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name} #{number}" for number in itertools.count(2))
+
+
 class Replica(NodeState):
     """A session's share.  It ends when the session is closed, or its process is lost."""
 
@@ -227,12 +234,14 @@ class Replica(NodeState):
         self.replicas = replicas
         self._worker = worker
         self._member: int | None = None
+        self._called = worker
         self._lock = threading.Lock()
 
-    def join(self, known: int = 0) -> tuple[int, int]:
-        """Joins, as a new member if it was one before.  ``known``: as of `Join`."""
+    def join(self, known: int = 0, task: str = "") -> tuple[int, int]:
+        """Joins, as a new member if it was one before.  ``known``: as of `Join`.  ``task``: its name if it has no other."""
         with self._lock:
-            before, (self._member, step) = self._member, self.replicas.join(self._worker, known)
+            before = self._member
+            self._member, step, self._called = self.replicas.join(self._worker or task, known, before)
             member = self._member
         if before is not None:
             self.replicas.leave(before)
@@ -245,10 +254,14 @@ class Replica(NodeState):
         if member is None:
             raise AbortedError(
                 None, None,
-                f"{self._worker} has not joined replicas {self.replicas.name!r}: this session must run "
+                f"this worker has not joined replicas {self.replicas.name!r}: this session must run "
                 "tf.local_variables_initializer()",
             )  # fmt: skip
         return member
+
+    def report(self) -> dict[str, Any]:
+        """What was counted in the whole job, and what this worker is called in it."""
+        return {**self.replicas.counts(), "worker": self._called}
 
     def end(self) -> None:
         with self._lock:

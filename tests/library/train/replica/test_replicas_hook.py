@@ -116,13 +116,12 @@ def report(updates: int, slow: dict[int, float], waiting: float = 0.0) -> dict[s
     return {
         "updates": updates, "workers": 3, "staleness": {0: 3 * updates},
         "slow": [[NAMES[worker], times] for worker, times in slow.items()], "by_worker": dict.fromkeys(NAMES, tally),
+        "worker": NAMES[2],
     }  # fmt: skip
 
 
 class _Script:
     """A worker whose looks at the job, and whose times, are given."""
-
-    worker = NAMES[2]
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *reports: dict[str, Any]) -> None:
         self.now, self.reports = 0.0, iter(reports)
