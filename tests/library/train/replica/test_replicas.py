@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -328,6 +329,17 @@ def test_plain_sessions() -> None:
             assert session.run(model.step) == 1
             coordinator.request_stop()
             coordinator.join(threads)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_normal_end_reports_no_error(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tensorflow")
+    with tf.Graph().as_default():
+        model = Model(lambda one: tf.train.replicas(one, mode, 1, **MODES[mode]))
+        with tf.train.MonitoredTrainingSession() as session:
+            session.run(model.train, model.feeds(slice(None)))
+    assert "Running local_init_op." in caplog.messages
+    assert [message for message in caplog.messages if "rror" in message] == []
 
 
 # ---- mistakes
