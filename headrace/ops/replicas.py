@@ -155,6 +155,17 @@ def _(replica):
     return scalar_of(json.dumps(replica.report()).encode())
 
 
+summary = op("_ReplicasSummary(replica: resource; tag: string) -> (summary: string)", stateful=True, host=True)
+summary.not_differentiable()
+summary.shape(lambda *arguments: ())
+
+
+@summary.kernel
+def _(replica, tag):
+    check_resource(replica, Replica)
+    return scalar_of(replica.summary(tag))
+
+
 # ---- gradients that wait
 
 

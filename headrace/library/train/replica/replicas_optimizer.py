@@ -21,7 +21,7 @@ from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices
 from headrace.library.control.control_flow import cond
 from headrace.library.control.dependency import no_op
-from headrace.library.scope import colocate_with, control_dependencies, device, name_scope
+from headrace.library.scope import add_to_collection, colocate_with, control_dependencies, device, name_scope
 from headrace.library.state.assign import assign
 from headrace.library.state.global_step import get_global_step
 from headrace.library.state.variable import Variable
@@ -154,6 +154,8 @@ class ReplicasOptimizer(Optimizer):
             self._replica = raw_ops._Replica(shared_name=self._name, container="", worker=device_name, **self._rule)
             joined = raw_ops._JoinReplicas(self._replica, known, task)
             self._report = raw_ops._ReplicasReport(self._replica)
+            summary = raw_ops._ReplicasSummary(self._replica, tag=self._replica.op.name.rpartition("/")[0])
+        add_to_collection(GraphKeys.SUMMARIES, summary)
         with colocate_with(worker):
             self._state = Variable(
                 joined, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="state", dtype=int64
@@ -192,15 +194,12 @@ class ReplicasOptimizer(Optimizer):
         step, report = session.run([self._global_step, self._report])
         return int(step), _read(report)
 
-    def make_session_run_hook(self, every_secs: float = 10, summary_dir: Any = None) -> SessionRunHook:
+    def make_session_run_hook(self, every_secs: float = 10) -> SessionRunHook:
         """A hook for the monitored session of a worker, which looks at the `report` every ``every_secs`` seconds and at the end.
 
-        It logs when a worker becomes slow, and at the end one line for the job.  Where ``summary_dir`` is given, in one worker,
-        it writes the summaries "replicas/updates", "replicas/workers", and since the last time "replicas/late" (of all
-        gradients), "replicas/waiting" (of the workers' time) and the histogram "replicas/staleness".  While there is one worker
-        it does neither.
+        It logs when a worker becomes slow, and at the end one line for the job.  While there is one worker it does neither.
         """
-        return ReplicasHook(self, every_secs, summary_dir)
+        return ReplicasHook(self, every_secs)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """A slot of the wrapped optimizer."""

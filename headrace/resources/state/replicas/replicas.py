@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from headrace.core.errors import AbortedError, InvalidArgumentError
 from headrace.resources.state.container import NodeState
+from headrace.resources.state.replicas.counts import NOTHING, Report, is_of_several, since, summary
 from headrace.resources.state.replicas.machine import (
     Aggregator,
     Arrive,
@@ -235,6 +236,7 @@ class Replica(NodeState):
         self._worker = worker
         self._member: int | None = None
         self._called = worker
+        self._before: Report = NOTHING  # as of the last summary
         self._lock = threading.Lock()
 
     def join(self, known: int = 0, task: str = "") -> tuple[int, int]:
@@ -242,7 +244,7 @@ class Replica(NodeState):
         with self._lock:
             before = self._member
             self._member, step, self._called = self.replicas.join(self._worker or task, known, before)
-            member = self._member
+            member, self._before = self._member, self.replicas.counts()
         if before is not None:
             self.replicas.leave(before)
         return member, step
@@ -262,6 +264,13 @@ class Replica(NodeState):
     def report(self) -> dict[str, Any]:
         """What was counted in the whole job, and what this worker is called in it."""
         return {**self.replicas.counts(), "worker": self._called}
+
+    def summary(self, tag: str) -> bytes:
+        """What was counted, and since the last summary of this session, as a Summary; an empty one while there is one worker."""
+        with self._lock:
+            report = self.replicas.counts()
+            new, self._before = since(self._before, report), report
+        return summary(tag, report, new) if is_of_several(report) else b""
 
     def end(self) -> None:
         with self._lock:
