@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from headrace.cluster.admission import Admission
 from headrace.cluster.health import Health
-from headrace.cluster.limits import lost_seconds
 from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.request import (
     Abort,
@@ -51,6 +50,7 @@ from headrace.cluster.transport.interface import CLOSED, Fail, Peer, Reply, Tran
 from headrace.cluster.visitors import Visitors, followed
 from headrace.core import errors
 from headrace.core.errors import OpError
+from headrace.core.silence import lost_seconds
 from headrace.passes.portable import Portable
 from headrace.resources.calling.copies import to_host
 from headrace.runtime.code.failure import as_told

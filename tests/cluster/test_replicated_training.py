@@ -205,6 +205,28 @@ def test_a_synchronous_worker_that_is_killed_is_not_waited_for(processes: list[R
 
 
 @pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")
+def test_a_worker_that_is_lost_in_the_same_moment_as_the_server_is_not_waited_for(processes: list[Role]) -> None:
+    """The others know of three, and two come back.  Nobody else comes within the time of a silence."""
+    *workers, lost, server, _ = processes
+    for role in (*workers, lost):
+        role.ask("step")
+    assert [role.answer() for role in (*workers, lost)] == [1, 1, 1]
+    lost.kill()
+    server.start()
+    assert server.answer() == "ready"
+    for _ in range(2):
+        for role in workers:
+            role.ask("step")
+        steps = [role.answer() for role in workers]
+        assert steps[0] == steps[1] and isinstance(steps[0], int), steps
+    lost.start()
+    assert lost.answer() == "ready"
+    for role in (*workers, lost):
+        role.ask("step")
+    assert len({role.answer() for role in (*workers, lost)}) == 1
+
+
+@pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")
 def test_a_server_that_is_started_again_waits_for_no_worker_that_was_lost_before(processes: list[Role]) -> None:
     """The aggregator was there.  The next one hears from the workers how many they were."""
     *workers, lost, server, _ = processes

@@ -7,10 +7,12 @@ import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict
+from math import inf
 from time import monotonic
 from typing import Any, Final
 
 from headrace.core.errors import AbortedError, InvalidArgumentError
+from headrace.core.silence import lost_seconds
 from headrace.resources.state.container import NodeState
 from headrace.resources.state.replicas.counts import NOTHING, Report, is_of_several, since, summary
 from headrace.resources.state.replicas.machine import (
@@ -72,7 +74,7 @@ class Replicas:
     def __init__(self, name: str, rule: Rule, first: int, made_at: str = "") -> None:
         """``first``: numbers of members and updates are above it, so that those of an earlier process are never met again."""
         self.name, self.rule = name, rule
-        self._machine = Aggregator(rule, first)
+        self._machine = Aggregator(rule, first, lost_seconds())
         self._lock = threading.Lock()
         self._numbers = first
         self._made_at = made_at
@@ -177,9 +179,11 @@ class Replicas:
         else:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = threading.Timer(one.seconds, self._tick)
-            self._timer.daemon = True
-            self._timer.start()
+                self._timer = None
+            if one.seconds < inf:
+                self._timer = threading.Timer(one.seconds, self._tick)
+                self._timer.daemon = True
+                self._timer.start()
 
     def _tick(self) -> None:
         with self._lock:
