@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import secrets
+from dataclasses import fields
 
 import numpy as np
 
+from headrace.core.device import DeviceSpec
 from headrace.core.dtypes import FLOATING, INDEX
 from headrace.core.registry import op
 from headrace.ops.shared.resource import check_resource, shared_resource
+from headrace.ops.shared.string_array import scalar_of
 from headrace.resources.calling.value import TORCH_DTYPES
 from headrace.resources.state.replicas.machine import Rule
 from headrace.resources.state.replicas.replicas import Replica, Replicas
@@ -18,7 +22,7 @@ from headrace.resources.state.replicas.staged import StagedRows, StagedTensors
 
 replica = op(
     "_Replica(; shared_name: string, container: string, worker: string, workers: int, gathers: bool, needed: int, "
-    "grace: float, staleness: int, elastic: bool) -> (handle: resource)",
+    "grace: float, staleness: int, elastic: bool, copies: bool) -> (handle: resource)",
     handle=True, stateful=True, host=True,
 )  # fmt: skip
 replica.not_differentiable()
@@ -29,7 +33,7 @@ replica.shape(lambda *arguments: ())
 def _(context):
     """One for each session; the aggregator is everybody's."""
     attrs = context.attrs
-    rule = Rule(*(attrs[key] for key in ("workers", "gathers", "needed", "grace", "staleness", "elastic")))
+    rule = Rule(**{field.name: attrs[field.name] for field in fields(Rule)})
 
     def make():
         return Replicas(attrs["shared_name"], rule, secrets.randbits(53), str(context.source))
@@ -39,16 +43,37 @@ def _(context):
     return context.own(Replica, lambda: Replica(replicas, attrs["worker"]))
 
 
-join = op("_JoinReplicas(replica: resource, known: host int64[0]) -> (state: int64)", stateful=True, host=True)
+own_task = op("_OwnTask() -> (task: string)", stateful=True, host=True)
+own_task.not_differentiable()
+own_task.shape(lambda: ())
+
+
+@own_task.state
+def _(context):
+    device = DeviceSpec.from_string(context.device_name)
+    return scalar_of(device.replace(device_type=None, device_index=None).to_string().encode())
+
+
+@own_task.kernel
+def _(*, state):
+    """The task that the node is placed on."""
+    return state
+
+
+join = op(
+    "_JoinReplicas(replica: resource, known: host int64[0], task: host string[0]) -> (state: int64)",
+    stateful=True,
+    host=True,
+)
 join.not_differentiable()
-join.shape(lambda replica, known: (2,))
+join.shape(lambda replica, known, task: (2,))
 
 
 @join.kernel
-def _(replica, known):
-    """The number of the member, and the step that it may compute."""
+def _(replica, known, task):
+    """The number of the member, and the step that it may compute.  ``task``: by which a worker without a name is called."""
     check_resource(replica, Replica)
-    return np.array(replica.join(int(known)), np.int64)
+    return np.array(replica.join(int(known), task.item().decode()), np.int64)
 
 
 arrive = op(
@@ -127,7 +152,18 @@ report.shape(lambda replica: ())
 @report.kernel
 def _(replica):
     check_resource(replica, Replica)
-    return np.array(replica.replicas.report().encode(), object)
+    return scalar_of(json.dumps(replica.report()).encode())
+
+
+summary = op("_ReplicasSummary(replica: resource; tag: string) -> (summary: string)", stateful=True, host=True)
+summary.not_differentiable()
+summary.shape(lambda *arguments: ())
+
+
+@summary.kernel
+def _(replica, tag):
+    check_resource(replica, Replica)
+    return scalar_of(replica.summary(tag))
 
 
 # ---- gradients that wait

@@ -99,6 +99,32 @@ def test_synchronous_workers_over_two_servers_equal_large_batches(cluster: Local
             np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("worker_device", ["", "/job:worker"])
+def test_workers_without_a_task_in_their_device_have_the_names_of_their_tasks(
+    cluster: LocalCluster, worker_device: str
+) -> None:
+    setter = tf.train.replica_device_setter(cluster=cluster.spec, worker_device=worker_device)
+    with tf.Graph().as_default(), tf.device(setter):
+        model = Model(lambda one: tf.train.replicas(one, "async", 2))
+        init, join = tf.global_variables_initializer(), tf.local_variables_initializer()
+        sessions = [
+            tf.Session(
+                cluster.target("worker", i), config=tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{i}"])
+            )
+            for i in range(2)
+        ]
+        try:
+            sessions[0].run(init)
+            for session in sessions:
+                session.run(join)
+            report = model.optimizer.report(sessions[1])
+        finally:
+            for session in sessions:
+                session.close()
+    assert list(report["by_worker"]) == [f"/job:worker/replica:0/task:{i}" for i in range(2)]
+    assert report["worker"] == "/job:worker/replica:0/task:1"
+
+
 @pytest.mark.parametrize(("mode", "lost"), [*((mode, 1) for mode in MODES), ("stale", 0), ("sync", 0)])
 def test_training_goes_on_when_a_server_is_started_again(
     cluster: LocalCluster, tmp_path: Any, mode: str, lost: int
@@ -176,6 +202,28 @@ def test_a_synchronous_worker_that_is_killed_is_not_waited_for(processes: list[R
         ask(everybody, "values")
         for index in everybody:
             np.testing.assert_allclose(processes[index].answer(), np.full((2, 4), value), rtol=1e-5)
+
+
+@pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")
+def test_a_worker_that_is_lost_in_the_same_moment_as_the_server_is_not_waited_for(processes: list[Role]) -> None:
+    """The others know of three, and two come back.  Nobody else comes within the time of a silence."""
+    *workers, lost, server, _ = processes
+    for role in (*workers, lost):
+        role.ask("step")
+    assert [role.answer() for role in (*workers, lost)] == [1, 1, 1]
+    lost.kill()
+    server.start()
+    assert server.answer() == "ready"
+    for _ in range(2):
+        for role in workers:
+            role.ask("step")
+        steps = [role.answer() for role in workers]
+        assert steps[0] == steps[1] and isinstance(steps[0], int), steps
+    lost.start()
+    assert lost.answer() == "ready"
+    for role in (*workers, lost):
+        role.ask("step")
+    assert len({role.answer() for role in (*workers, lost)}) == 1
 
 
 @pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")

@@ -111,16 +111,16 @@ HELD: list[Any] = []
 
 @case("_ReplicaArrives", "_LeadReplicas", "_NextUpdate")
 def _(sess: tf.Session, op: str) -> tuple[Any, str]:
-    rule = {"workers": 2, "gathers": True, "needed": 0, "grace": 0.0, "staleness": -1, "elastic": True}
+    rule = {"workers": 2, "gathers": True, "needed": 0, "grace": 0.0, "staleness": -1, "elastic": True, "copies": False}
     first, second = (
         raw_ops._Replica(shared_name="r", container="", worker=f"w{i}", name=f"w{i}", **rule) for i in range(2)
     )
-    sess.run(raw_ops._JoinReplicas(first, 0))
+    sess.run(raw_ops._JoinReplicas(first, 0, ""))
     if op == "_NextUpdate":
         return raw_ops._NextUpdate(first).ticket, "replicas 'r', for an update to make: 1 of 2 workers have joined"
     if op == "_LeadReplicas":
         sess.run(raw_ops._LeadReplicas(first))
-        sess.run(raw_ops._JoinReplicas(second, 0))
+        sess.run(raw_ops._JoinReplicas(second, 0, ""))
         return raw_ops._LeadReplicas(second), "replicas 'r', to lead: update 0 needs 2 gradients; computing: w0, w1"
     return raw_ops._ReplicaArrives(first, [0, 0]).next, "replicas 'r', to go on: 1 of 2 workers have joined"
 

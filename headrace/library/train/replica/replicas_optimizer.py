@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any
 
+from headrace.core.device import DeviceSpec
 from headrace.core.dtypes import int64
 from headrace.core.source import at
 from headrace.graph import raw_ops
@@ -20,7 +21,7 @@ from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices
 from headrace.library.control.control_flow import cond
 from headrace.library.control.dependency import no_op
-from headrace.library.scope import colocate_with, control_dependencies, device, name_scope
+from headrace.library.scope import add_to_collection, colocate_with, control_dependencies, device, name_scope
 from headrace.library.state.assign import assign
 from headrace.library.state.global_step import get_global_step
 from headrace.library.state.variable import Variable
@@ -94,7 +95,6 @@ class ReplicasOptimizer(Optimizer):
         self._opt = optimizer
         self._rule = rule
         self._replica: Any = None
-        self.worker = ""  # what people call this one; known once gradients are applied
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> GradsAndVars:
         """What ``compute_gradients`` of the wrapped optimizer gives: the gradients of this worker alone."""
@@ -144,14 +144,18 @@ class ReplicasOptimizer(Optimizer):
     def _join(self, step: Any) -> None:
         """This session's share in the aggregator, and what it was last released for: (member, step), on the worker."""
         worker = no_op(name="worker")
-        self.worker, self._global_step = worker.device or "worker", step
+        self._global_step = step
+        device_name = worker.device if DeviceSpec.from_string(worker.device).task is not None else ""
         with colocate_with(worker):  # nothing initialises it: later sessions of the process find it as it was
             self._known = Variable(0, trainable=False, collections=[], name="known", dtype=int64)
             known = cond(is_variable_initialized(self._known), self._known.read_value, lambda: constant(0, int64))
+            task = raw_ops._OwnTask()
         with device(step.device):
-            self._replica = raw_ops._Replica(shared_name=self._name, container="", worker=self.worker, **self._rule)
-            joined = raw_ops._JoinReplicas(self._replica, known)
+            self._replica = raw_ops._Replica(shared_name=self._name, container="", worker=device_name, **self._rule)
+            joined = raw_ops._JoinReplicas(self._replica, known, task)
             self._report = raw_ops._ReplicasReport(self._replica)
+            summary = raw_ops._ReplicasSummary(self._replica, tag=self._replica.op.name.rpartition("/")[0])
+        add_to_collection(GraphKeys.SUMMARIES, summary)
         with colocate_with(worker):
             self._state = Variable(
                 joined, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="state", dtype=int64
@@ -175,7 +179,8 @@ class ReplicasOptimizer(Optimizer):
 
         ``updates``; ``workers`` that are there; how many gradients an update ``needed``; ``staleness``: how many gradients were
         computed so many updates before they counted; ``slow``: workers that take twice the median or more; ``by_worker``: of each
-        worker the gradients that were ``counted`` and ``late``, its ``sessions``, seconds ``working`` and ``waiting``.
+        worker the gradients that were ``counted`` and ``late``, its ``sessions``, seconds ``working`` and ``waiting``;
+        ``worker``: what this one is called.
         """
         self._check_is_applied("report() can be called")
         return _read(session.run(self._report))
@@ -189,15 +194,12 @@ class ReplicasOptimizer(Optimizer):
         step, report = session.run([self._global_step, self._report])
         return int(step), _read(report)
 
-    def make_session_run_hook(self, every_secs: float = 10, summary_dir: Any = None) -> SessionRunHook:
+    def make_session_run_hook(self, every_secs: float = 10) -> SessionRunHook:
         """A hook for the monitored session of a worker, which looks at the `report` every ``every_secs`` seconds and at the end.
 
-        It logs when a worker becomes slow, and at the end one line for the job.  Where ``summary_dir`` is given, in one worker,
-        it writes the summaries "replicas/updates", "replicas/workers", and since the last time "replicas/late" (of all
-        gradients), "replicas/waiting" (of the workers' time) and the histogram "replicas/staleness".  While there is one worker
-        it does neither.
+        It logs when a worker becomes slow, and at the end one line for the job.  While there is one worker it does neither.
         """
-        return ReplicasHook(self, every_secs, summary_dir)
+        return ReplicasHook(self, every_secs)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """A slot of the wrapped optimizer."""

@@ -8,6 +8,9 @@ their gradients are *counted*, and one of the members, who *leads*, makes the up
 the same update are late: they are dropped.  Without `gathers` (asynchronous, bounded staleness) each arrival is an update.
 
 A member that is lost is not waited for, unless `elastic` is false.  If the one that leads is lost, the next in line does.
+
+An aggregator that follows another, whose process was lost, hears from those that join how many they were.  Some of them may have
+been lost in the same moment: when nobody has joined for `patience` seconds, the job goes on with those that are there.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from statistics import median
 from typing import Final
 
@@ -32,6 +36,7 @@ class Rule:
     ``gathers``: gradients are gathered and averaged.  ``needed``: how many an update takes at least, 0 for those of all members;
     -1 for the number that makes the most of the time.  ``grace``: seconds that it then waits for more.
     ``staleness``: without ``gathers``, how many steps a member may be ahead of the slowest; -1 for any.
+    ``copies``: what is gathered are not gradients but the members' copies of the variables.
     """
 
     workers: int = 1
@@ -40,6 +45,7 @@ class Rule:
     grace: float = 0.0
     staleness: int = -1
     elastic: bool = True
+    copies: bool = False
 
 
 # ---- events
@@ -147,7 +153,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Send a `Tick` in so many seconds."""
+    """Send a `Tick` in so many seconds, and not at the time that was said before; ``inf``: none."""
 
     seconds: float
 
@@ -181,9 +187,11 @@ class _Member:
 class Aggregator:
     """Not thread-safe."""
 
-    def __init__(self, rule: Rule, tickets: int = 0) -> None:
+    def __init__(self, rule: Rule, tickets: int = 0, patience: float = inf) -> None:
         """``tickets``: before the first, so that two aggregators after one another have different ones."""
         self.rule = rule
+        self._patience = patience
+        self._complete_at: float | None = None  # with those that are there then; None: it is, or waits for ever
         self.updates = 0
         self.complete = False  # whether all workers have been there
         self.members: dict[int, _Member] = {}
@@ -218,7 +226,7 @@ class Aggregator:
             return [*self._stand_down(event.member), *self._decide(now)]
         if isinstance(event, Updated):
             return self._updated(event.ticket, now)
-        return self._decide(now)
+        return self._tick(now)
 
     # ---- members
 
@@ -226,9 +234,20 @@ class Aggregator:
         step = self.updates if self.rule.gathers else self._floor
         self.members[event.member] = _Member(event.worker, step, now, self.updates)
         self._tally(event.worker).sessions += 1
+        if self.complete:
+            return self._go_on(now)
         if self.rule.elastic and event.known:
             self.awaited = min(self.awaited, event.known)
-        self.complete = self.complete or len(self.members) >= self.awaited
+            self._complete_at = inf
+        self.complete = len(self.members) >= self.awaited
+        if self._complete_at is None:
+            return self._go_on(now)
+        self._complete_at = None if self.complete else now + self._patience
+        return [Wake(inf if self.complete else self._patience), *self._go_on(now)]
+
+    def _tick(self, now: float) -> list[Instruction]:
+        if self._complete_at is not None and now >= self._complete_at:
+            self.complete, self._complete_at = True, None
         return self._go_on(now)
 
     def _leave(self, number: int, now: float) -> list[Instruction]:
@@ -237,7 +256,11 @@ class Aggregator:
         self._arrived.pop(number, None)
         if number in self._counted:  # its server may be lost too, with what it brought
             self._counted = ()
-        return [*self._stand_down(number), *self._go_on(now)]
+        told: list[Instruction] = []
+        if self._complete_at is not None and not self.members:  # the next to join begins to wait
+            self._complete_at = None
+            told.append(Wake(inf))
+        return [*told, *self._stand_down(number), *self._go_on(now)]
 
     def _go_on(self, now: float) -> list[Instruction]:
         if self.rule.gathers:
@@ -406,7 +429,10 @@ class Aggregator:
     def describe(self) -> str:
         """What members wait for, in words."""
         if not self.complete:
-            return f"{len(self.members)} of {self.awaited} workers have joined"
+            soon = (
+                "" if self._complete_at is None else f"; the others have {self._patience:g} s after the last that came"
+            )
+            return f"{len(self.members)} of {self.awaited} workers have joined{soon}"
         computing = sorted(member.worker for member in self.members.values() if member.arrived_at is None)
         names = ", ".join(computing[:4]) + (f" and {len(computing) - 4} more" if len(computing) > 4 else "")
         if not self.rule.gathers:

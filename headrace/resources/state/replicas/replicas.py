@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import logging
 import threading
+from collections.abc import Iterator
 from dataclasses import asdict
+from math import inf
 from time import monotonic
 from typing import Any, Final
 
 from headrace.core.errors import AbortedError, InvalidArgumentError
+from headrace.core.silence import lost_seconds
 from headrace.resources.state.container import NodeState
+from headrace.resources.state.replicas.counts import NOTHING, Report, is_of_several, since, summary
 from headrace.resources.state.replicas.machine import (
     Aggregator,
     Arrive,
@@ -70,7 +74,7 @@ class Replicas:
     def __init__(self, name: str, rule: Rule, first: int, made_at: str = "") -> None:
         """``first``: numbers of members and updates are above it, so that those of an earlier process are never met again."""
         self.name, self.rule = name, rule
-        self._machine = Aggregator(rule, first)
+        self._machine = Aggregator(rule, first, lost_seconds())
         self._lock = threading.Lock()
         self._numbers = first
         self._made_at = made_at
@@ -92,15 +96,20 @@ class Replicas:
 
     # ---- what members do
 
-    def join(self, worker: str, known: int = 0) -> tuple[int, int]:
-        """The number of a new member and its first step.  ``known``: as of `Join`."""
+    def join(self, worker: str, known: int = 0, before: int | None = None) -> tuple[int, int, str]:
+        """The number of a new member, its first step, and what it is called: several of one name are numbered.
+
+        ``known``: as of `Join`.  ``before``: the same member until now.
+        """
         with self._lock:
             self._numbers += 1
             member = self._numbers
-            ended = self._tell(Join(member, worker, known))
+            taken = {one.worker for number, one in self._machine.members.items() if number != before}
+            called = next(name for name in _numbered(worker) if name not in taken)
+            ended = self._tell(Join(member, called, known))
             step = self._machine.members[member].step
         finish(ended)
-        return member, step
+        return member, step, called
 
     def leave(self, member: int) -> None:
         with self._lock:
@@ -170,9 +179,11 @@ class Replicas:
         else:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = threading.Timer(one.seconds, self._tick)
-            self._timer.daemon = True
-            self._timer.start()
+                self._timer = None
+            if one.seconds < inf:
+                self._timer = threading.Timer(one.seconds, self._tick)
+                self._timer.daemon = True
+                self._timer.start()
 
     def _tick(self) -> None:
         with self._lock:
@@ -203,10 +214,6 @@ class Replicas:
             f"replicas {self.name!r}: {len(machine.members)} workers, {machine.updates} updates; {machine.describe()}"
         )
 
-    def report(self) -> str:
-        """What was counted, as JSON."""
-        return json.dumps(self.counts())
-
     def counts(self) -> dict[str, Any]:
         """What was counted, as plain data."""
         with self._lock:
@@ -220,6 +227,11 @@ class Replicas:
             }  # fmt: skip
 
 
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name} #{number}" for number in itertools.count(2))
+
+
 class Replica(NodeState):
     """A session's share.  It ends when the session is closed, or its process is lost."""
 
@@ -227,13 +239,16 @@ class Replica(NodeState):
         self.replicas = replicas
         self._worker = worker
         self._member: int | None = None
+        self._called = worker
+        self._before: Report = NOTHING  # as of the last summary
         self._lock = threading.Lock()
 
-    def join(self, known: int = 0) -> tuple[int, int]:
-        """Joins, as a new member if it was one before.  ``known``: as of `Join`."""
+    def join(self, known: int = 0, task: str = "") -> tuple[int, int]:
+        """Joins, as a new member if it was one before.  ``known``: as of `Join`.  ``task``: its name if it has no other."""
         with self._lock:
-            before, (self._member, step) = self._member, self.replicas.join(self._worker, known)
-            member = self._member
+            before = self._member
+            self._member, step, self._called = self.replicas.join(self._worker or task, known, before)
+            member, self._before = self._member, self.replicas.counts()
         if before is not None:
             self.replicas.leave(before)
         return member, step
@@ -245,10 +260,21 @@ class Replica(NodeState):
         if member is None:
             raise AbortedError(
                 None, None,
-                f"{self._worker} has not joined replicas {self.replicas.name!r}: this session must run "
+                f"this worker has not joined replicas {self.replicas.name!r}: this session must run "
                 "tf.local_variables_initializer()",
             )  # fmt: skip
         return member
+
+    def report(self) -> dict[str, Any]:
+        """What was counted in the whole job, and what this worker is called in it."""
+        return {**self.replicas.counts(), "worker": self._called}
+
+    def summary(self, tag: str) -> bytes:
+        """What was counted, and since the last summary of this session, as a Summary; an empty one while there is one worker."""
+        with self._lock:
+            report = self.replicas.counts()
+            new, self._before = since(self._before, report), report
+        return summary(tag, report, new) if is_of_several(report) else b""
 
     def end(self) -> None:
         with self._lock:

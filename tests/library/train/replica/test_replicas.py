@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -299,6 +300,22 @@ def test_another_worker_may_come_later(server: Any) -> None:
     assert len(tallies) == 2 and all(tally["counted"] + tally["late"] >= 3 for tally in tallies.values())
 
 
+def test_workers_without_a_device_have_numbers() -> None:
+    """They have the name of their task, and share it; one that joins anew keeps its number."""
+    server = tf.train.Server.create_local_server(tf.ConfigProto(compile="off"))
+    with tf.Graph().as_default():
+        model = Model(lambda one: tf.train.replicas(one, "async", 2))
+        init, join = tf.global_variables_initializer(), tf.local_variables_initializer()
+        with tf.Session(server.target) as one, tf.Session(server.target) as other:
+            one.run(init)
+            for session in (one, other, other):
+                session.run(join)
+            reports = [model.optimizer.report(session) for session in (one, other)]
+    names = ["/job:localhost/replica:0/task:0", "/job:localhost/replica:0/task:0 #2"]
+    assert [report["worker"] for report in reports] == names and list(reports[0]["by_worker"]) == names
+    assert [tally["sessions"] for tally in reports[0]["by_worker"].values()] == [1, 2]
+
+
 def test_plain_sessions() -> None:
     with tf.Graph().as_default():
         model = Model(lambda one: tf.train.replicas(one, "sync", 1))
@@ -312,6 +329,17 @@ def test_plain_sessions() -> None:
             assert session.run(model.step) == 1
             coordinator.request_stop()
             coordinator.join(threads)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_normal_end_reports_no_error(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tensorflow")
+    with tf.Graph().as_default():
+        model = Model(lambda one: tf.train.replicas(one, mode, 1, **MODES[mode]))
+        with tf.train.MonitoredTrainingSession() as session:
+            session.run(model.train, model.feeds(slice(None)))
+    assert "Running local_init_op." in caplog.messages
+    assert [message for message in caplog.messages if "rror" in message] == []
 
 
 # ---- mistakes
