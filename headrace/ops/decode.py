@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes, errors, file_limits
-from headrace.core.file import file_error, make_folder, matching, open_file, open_to_read
+from headrace.core.file import file_errors, make_folder, matching, open_file, open_to_read
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of, decode, each, listed, on_host
 from headrace.resources.calling.value import FROM_TORCH
@@ -379,12 +379,10 @@ def _(filename, contents):
     path = _path(filename)
     if contents.ndim:
         raise ValueError(f"Contents tensor must be scalar, but had shape: {list(contents.shape)}")
-    try:
+    with file_errors(path):
         make_folder(os.path.dirname(path))
         with open_file(path, "wb") as file:
             file.write(contents[()])
-    except OSError as e:
-        raise file_error(e, path) from None
 
 
 matching_files = op(
