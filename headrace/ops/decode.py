@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes, errors, file_limits
-from headrace.core.file import file_errors, make_folder, matching, open_file, open_to_read
+from headrace.core.file import file_errors, make_folder, matching, open_file
 from headrace.core.registry import op
-from headrace.ops.shared.string_array import array_of, decode, each, listed, on_host
+from headrace.ops.shared.string_array import array_of, decode, each, listed, on_host, scalar_of
 from headrace.resources.calling.value import FROM_TORCH
 
 # ---- numbers
@@ -360,8 +360,8 @@ def _path(filename, what="Input filename"):
 
 @read_file.kernel
 def _(filename):
-    with open_to_read(_path(filename)) as file:
-        return array_of([file.read()], ())
+    with open_file(_path(filename), "rb", 0) as file:  # it is read whole, so a buffer would only cost time
+        return scalar_of(file.read())
 
 
 write_file = op("WriteFile(filename: string[0], contents: string[0]) -> ()", host=True, stateful=True)
