@@ -85,6 +85,19 @@ def _add_own(app: Any, typer: Any, as_json: Any) -> None:
     cache.__doc__ = "Say where compiled code is kept and how large it is.\n\nExample: headrace cache --prune 30"
     app.command(short_help="Where compiled code is kept; --prune removes old code.")(cache)
 
+    path = Annotated[str, typer.Argument(help="A file, a folder, or the prefix of a checkpoint.")]
+    limit = Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)]
+
+    def inspect(path, as_json=False, limit=50):
+        from headrace.tools.inspect import show
+
+        raise typer.Exit(show(path, as_json, limit))
+
+    inspect.__annotations__ = {"path": path, "as_json": as_json, "limit": limit}
+    inspect.__doc__ = "Say what is in a checkpoint, a SavedModel, a graph, an event file or a file of records."
+    inspect.__doc__ += "\n\nExample: headrace inspect model/"
+    app.command(short_help="What is in a checkpoint, SavedModel, graph, event or record file.")(inspect)
+
     def demo(arguments=()):
         from headrace.tools.demo import main as run_demo
 
