@@ -117,7 +117,8 @@ def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     )
     sess.run(raw_ops._JoinReplicas(first, 0, ""))
     if op == "_NextUpdate":
-        return raw_ops._NextUpdate(first).ticket, "replicas 'r', for an update to make: 1 of 2 workers have joined"
+        update = raw_ops._NextUpdate(first, finishes=False)
+        return update.ticket, "replicas 'r', for an update to make: 1 of 2 workers have joined"
     if op == "_LeadReplicas":
         sess.run(raw_ops._LeadReplicas(first))
         sess.run(raw_ops._JoinReplicas(second, 0, ""))
