@@ -102,12 +102,11 @@ RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", RUNNING)
-def test_refused_when_it_runs(case: str) -> None:
+def test_refused_when_it_runs(session: tf.Session, case: str) -> None:
     build, words = RUNNING[case]
-    with tf.Session() as session:
-        node = build()
-        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
-            session.run(node)
+    node = build()
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        session.run(node)
 
 
 BUILDING: dict[str, tuple[Callable[[], Any], str]] = {
@@ -139,7 +138,7 @@ def test_what_is_accepted() -> None:
         np.testing.assert_allclose(session.run(dense), [0, 0, 0], atol=1e-6)
 
 
-def test_products_of_float32_and_bfloat16() -> None:
+def test_products_of_float32_and_bfloat16(session: tf.Session) -> None:
     a = np.arange(6, dtype=np.float32).reshape(2, 3)
     x, y = tf.constant(a), tf.cast(tf.constant(a), tf.bfloat16)
     products = [
@@ -149,11 +148,10 @@ def test_products_of_float32_and_bfloat16() -> None:
     ]
     gradients = tf.gradients(products[0], [x, y])
     assert [p.dtype for p in products] == [tf.float32] * 3 and [g.dtype for g in gradients] == [tf.float32, tf.bfloat16]
-    with tf.Session() as session:
-        for value in session.run(products):
-            np.testing.assert_array_equal(value, a @ a.T)
-        for value in session.run(gradients):
-            np.testing.assert_array_equal(value, [[3, 5, 7]] * 2)
+    for value in session.run(products):
+        np.testing.assert_array_equal(value, a @ a.T)
+    for value in session.run(gradients):
+        np.testing.assert_array_equal(value, [[3, 5, 7]] * 2)
 
 
 @pytest.mark.parametrize("weights", [None, 1.0, [1.0, 0.0], [0.0, 0.0]])

@@ -281,16 +281,15 @@ def test_random_expressions_keep_their_value(program) -> None:  # type: ignore[n
         np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4 * (1 + np.nanmax(np.abs(right), initial=0)))
 
 
-def test_where_of_shapes_that_turn_out_to_differ_is_refused() -> None:
+def test_where_of_shapes_that_turn_out_to_differ_is_refused(session: tf.Session) -> None:
     """A condition that is known does not hide it: ``tf.where`` does not broadcast."""
     x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
     chosen = tf.where(tf.constant([True, True]), x, y)
     known = tf.where(tf.constant([True, True]), tf.identity([1.0, 2.0]), tf.identity([3.0, 4.0]))
-    with tf.Session() as session:
-        assert session.run(chosen, {x: [1.0, 2.0], y: [3.0, 4.0]}).tolist() == [1.0, 2.0]
-        assert session.run(known).tolist() == [1.0, 2.0]
-        with pytest.raises(tf.errors.InvalidArgumentError):
-            session.run(chosen, {x: [1.0, 2.0], y: [3.0]})
+    assert session.run(chosen, {x: [1.0, 2.0], y: [3.0, 4.0]}).tolist() == [1.0, 2.0]
+    assert session.run(known).tolist() == [1.0, 2.0]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(chosen, {x: [1.0, 2.0], y: [3.0]})
 
 
 def test_the_unread_end_of_an_index_is_not_computed() -> None:

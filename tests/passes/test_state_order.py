@@ -170,11 +170,10 @@ def test_a_training_step_copies_nothing() -> None:
     assert protect_reads(order, set(graph.fetches)) == []
 
 
-def test_concurrent_values_of_one_run_are_of_one_moment() -> None:
+def test_concurrent_values_of_one_run_are_of_one_moment(session: tf.Session) -> None:
     v = variable()
     read, write = raw_ops.Identity(v), raw_ops.AssignAdd(v, [1.0, 1.0])
-    with tf.Session() as session:
-        session.run(raw_ops.Assign(v, np.zeros(2, np.float32)))
-        for i in range(3):
-            before, after = session.run([read, write])
-            assert before.tolist() == [i, i] and after.tolist() == [i + 1, i + 1]
+    session.run(raw_ops.Assign(v, np.zeros(2, np.float32)))
+    for i in range(3):
+        before, after = session.run([read, write])
+        assert before.tolist() == [i, i] and after.tolist() == [i + 1, i + 1]

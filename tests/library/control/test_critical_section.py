@@ -14,48 +14,44 @@ def _add_one(variable: tf.Variable) -> tf.Tensor:
     return tf.assign(variable, seen + 1)
 
 
-def test_executions_of_one_step_do_not_mix() -> None:
+def test_executions_of_one_step_do_not_mix(session: tf.Session) -> None:
     count = tf.Variable(0)
     section = tf.CriticalSection()
     runs = [section.execute(lambda: _add_one(count)) for _ in range(5)]
-    with tf.Session() as session:
-        session.run(count.initializer)
-        found = session.run(runs)
-        assert sorted(found) == [1, 2, 3, 4, 5]
-        assert session.run(count) == 5
+    session.run(count.initializer)
+    found = session.run(runs)
+    assert sorted(found) == [1, 2, 3, 4, 5]
+    assert session.run(count) == 5
 
 
-def test_concurrent_steps_do_not_mix() -> None:
+def test_concurrent_steps_do_not_mix(session: tf.Session) -> None:
     count = tf.Variable(0)
     section = tf.CriticalSection(shared_name="counter")
     run = section.execute(lambda: _add_one(count))
-    with tf.Session() as session:
-        session.run(count.initializer)
-        run_threads(*[lambda: [session.run(run.op) for _ in range(20)]] * 3)
-        assert session.run(count) == 60
+    session.run(count.initializer)
+    run_threads(*[lambda: [session.run(run.op) for _ in range(20)]] * 3)
+    assert session.run(count) == 60
 
 
-def test_structures_and_operations() -> None:
+def test_structures_and_operations(session: tf.Session) -> None:
     section = tf.CriticalSection()
     result = section.execute(lambda: {"a": tf.constant(1), "b": [tf.constant(2), tf.no_op()]})
     nothing = section.execute(lambda: None)
-    with tf.Session() as session:
-        assert session.run([result["a"], result["b"][0]]) == [1, 2]
-        session.run([result["b"][1], nothing])
+    assert session.run([result["a"], result["b"][0]]) == [1, 2]
+    session.run([result["b"][1], nothing])
 
 
-def test_a_failure_gives_the_lock_back() -> None:
+def test_a_failure_gives_the_lock_back(session: tf.Session) -> None:
     section = tf.CriticalSection()
     x = tf.placeholder(tf.float32, [])
     checked = section.execute(lambda: tf.check_numerics(x, "x"))
-    with tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError):
-            session.run(checked, {x: float("nan")})
-        done = []
-        thread = threading.Thread(target=lambda: done.append(session.run(checked, {x: 1.0})))
-        thread.start()
-        thread.join(10)
-        assert done == [1]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(checked, {x: float("nan")})
+    done = []
+    thread = threading.Thread(target=lambda: done.append(session.run(checked, {x: 1.0})))
+    thread.start()
+    thread.join(10)
+    assert done == [1]
 
 
 def test_wrong_use() -> None:

@@ -284,16 +284,15 @@ def test_output_functions():
     assert tf.data.get_output_classes(dataset.make_one_shot_iterator()) == (tf.Tensor, tf.Tensor)
 
 
-def test_numbers_that_are_fed():
+def test_numbers_that_are_fed(session):
     number = tf.placeholder(tf.int64, [])
     assert Dataset.range(9).batch(number, drop_remainder=True).output_shapes.as_list() == [None]
     iterator = (
         Dataset.range(9).shard(number, number - 1).batch(number, drop_remainder=True).make_initializable_iterator()
     )
     element = iterator.get_next()
-    with tf.Session() as sess:
-        sess.run(iterator.initializer, {number: 3})
-        assert sess.run(element).tolist() == [2, 5, 8]
+    session.run(iterator.initializer, {number: 3})
+    assert session.run(element).tolist() == [2, 5, 8]
 
 
 def test_rows_of_other_lengths_are_no_batch():
@@ -312,10 +311,9 @@ def test_a_generator_goes_on_after_an_element_that_is_refused():
     assert take(Dataset.from_generator(lambda: iter([0, "one", 2]), tf.int32, [])) == [0, "InvalidArgumentError", 2]
 
 
-def test_unbatch_refuses_components_of_different_lengths():
+def test_unbatch_refuses_components_of_different_lengths(session):
     rows = tf.data.Dataset.range(2, 4).map(lambda x: (tf.range(3), tf.range(x))).unbatch()
     element = rows.make_one_shot_iterator().get_next()
-    with tf.Session() as sess:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Component 0 had size 3 but component 1 had size, 2"):
-            sess.run(element)
-        assert sess.run(element) == (0, 0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Component 0 had size 3 but component 1 had size, 2"):
+        session.run(element)
+    assert session.run(element) == (0, 0)

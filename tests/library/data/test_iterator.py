@@ -427,15 +427,14 @@ def test_an_iterator_on_another_device_than_what_uses_its_elements():
 
 
 @pytest.mark.parametrize("make", [tf.data.make_one_shot_iterator, tf.data.make_initializable_iterator])
-def test_a_report_before_the_first_step_counts_from_it_on(make):
+def test_a_report_before_the_first_step_counts_from_it_on(session, make):
     iterator = make(tf.data.Dataset.range(5))
     element, report = iterator.get_next(), tf.data.report(iterator)
-    with tf.Session() as sess:
-        assert json.loads(sess.run(report))["stages"] == []
-        if make is tf.data.make_initializable_iterator:
-            sess.run(iterator.initializer)
-        sess.run(element)
-        assert [stage["elements"] for stage in json.loads(sess.run(report))["stages"]] == [1]
+    assert json.loads(session.run(report))["stages"] == []
+    if make is tf.data.make_initializable_iterator:
+        session.run(iterator.initializer)
+    session.run(element)
+    assert [stage["elements"] for stage in json.loads(session.run(report))["stages"]] == [1]
 
 
 def test_report_says_where_the_time_goes(monkeypatch):
@@ -477,7 +476,7 @@ def test_a_traced_step_shows_the_stages():
     assert counts == {"BatchDatasetV2": 1, "MapDataset": 2, "RangeDataset": 2}
 
 
-def test_a_time_limit_loses_no_element_of_a_batch():
+def test_a_time_limit_loses_no_element_of_a_batch(session):
     limited, free = threading.Event(), threading.Event()
 
     def keep(x):
@@ -488,12 +487,11 @@ def test_a_time_limit_loses_no_element_of_a_batch():
 
     dataset = tf.data.Dataset.range(9).filter(lambda x: tf.reshape(tf.py_func(keep, [x], tf.bool), []))
     element = dataset.batch(4).make_one_shot_iterator().get_next()
-    with tf.Session() as sess:
-        with pytest.raises(tf.errors.DeadlineExceededError):
-            sess.run(element, options=tf.RunOptions(timeout_in_ms=50))
-        limited.wait()
-        free.set()
-        assert [sess.run(element).tolist() for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(element, options=tf.RunOptions(timeout_in_ms=50))
+    limited.wait()
+    free.set()
+    assert [session.run(element).tolist() for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 @pytest.mark.parametrize("ahead", [False, True])

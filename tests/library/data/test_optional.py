@@ -13,19 +13,18 @@ Optional = tf.data.experimental.Optional
 get_next_as_optional = tf.data.experimental.get_next_as_optional
 
 
-def test_a_value_and_none():
+def test_a_value_and_none(session):
     some = Optional.from_value((tf.constant(3), {"a": tf.constant([1.0, 2.0])}))
     none = Optional.none_from_structure(tf.TensorSpec([], tf.int32))
     assert some.value_structure == (tf.TensorSpec([], tf.int32), {"a": tf.TensorSpec([2], tf.float32)})
     assert none.get_value().shape.as_list() == []
-    with tf.Session() as sess:
-        assert sess.run([some.has_value(), none.has_value()]) == [True, False]
-        number, rest = sess.run(some.get_value())
-        assert number == 3 and rest["a"].tolist() == [1, 2]
-        with pytest.raises(tf.errors.InvalidArgumentError, match="The given optional does not have a value"):
-            sess.run(none.get_value())
-        with pytest.raises(TypeError, match="has invalid type Optional"):
-            sess.run(some)
+    assert session.run([some.has_value(), none.has_value()]) == [True, False]
+    number, rest = session.run(some.get_value())
+    assert number == 3 and rest["a"].tolist() == [1, 2]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="The given optional does not have a value"):
+        session.run(none.get_value())
+    with pytest.raises(TypeError, match="has invalid type Optional"):
+        session.run(some)
 
 
 def test_components_of_all_kinds():

@@ -70,15 +70,14 @@ def test_reuse_shares_the_variables() -> None:
     assert [v.name for v in tf.global_variables()] == ["m/input_layer/id_embedding/embedding_weights:0"]
 
 
-def test_partitioned_table() -> None:
+def test_partitioned_table(session: tf.Session) -> None:
     column = fc.embedding_column(ID, 2, initializer=tf.ones_initializer())
     held: dict[Any, Any] = {}
     with tf.variable_scope("m", partitioner=tf.fixed_size_partitioner(2)):
         output = fc.input_layer(features(tf), [column], cols_to_vars=held)
     assert [v.shape.as_list() for v in held[column]] == [[2, 2], [2, 2]]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(output).tolist() == [[1, 1], [1, 1], [0, 0]]
+    session.run(tf.global_variables_initializer())
+    assert session.run(output).tolist() == [[1, 1], [1, 1], [0, 0]]
 
 
 def test_shared_table_of_another_shape_is_refused() -> None:
@@ -88,7 +87,7 @@ def test_shared_table_of_another_shape_is_refused() -> None:
         fc.input_layer(features(tf), fc.shared_embedding_columns([other], 2, shared_embedding_collection_name="t"))
 
 
-def test_parse_example_spec_reads_examples() -> None:
+def test_parse_example_spec_reads_examples(session: tf.Session) -> None:
     def example(price: float, words: list[bytes]) -> bytes:
         made = tf.train.Features(
             feature={
@@ -104,9 +103,8 @@ def test_parse_example_spec_reads_examples() -> None:
     assert spec == {"price": tf.FixedLenFeature((1,), tf.float32), "word": tf.VarLenFeature(tf.string)}
     parsed = tf.parse_example([example(1.5, [b"dog", b"dog"]), example(2.0, [b"bird"])], spec)
     rows = fc.input_layer(parsed, columns)
-    with tf.Session() as session:
-        session.run(tf.tables_initializer())
-        assert session.run(rows).tolist() == [[1.5, 0, 2], [2, 0, 0]]
+    session.run(tf.tables_initializer())
+    assert session.run(rows).tolist() == [[1.5, 0, 2], [2, 0, 0]]
 
 
 @pytest.mark.parametrize("compile", ["off", "always"])

@@ -26,22 +26,21 @@ def test_same_as_tensorflow(name: str) -> None:
     np.testing.assert_allclose(run(loss), wanted["value"], rtol=1e-4, atol=2e-6)
 
 
-def test_static_shape_is_not_needed() -> None:
+def test_static_shape_is_not_needed(session: tf.Session) -> None:
     labels, predictions = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
     weights = tf.placeholder(tf.float32)
     loss = tf.losses.mean_squared_error(labels, predictions, weights=weights)
     pairwise = tf.losses.mean_pairwise_squared_error(labels, predictions)
     feed = {labels: LABELS, predictions: PREDICTIONS}
-    with tf.Session() as session:
-        plain = ((LABELS - PREDICTIONS) ** 2).mean()
-        assert session.run(loss, {**feed, weights: 1.0}) == pytest.approx(plain, rel=1e-5)
-        column = session.run(loss, {**feed, weights: [[1.0], [0.0], [0.0]]})
-        assert column == pytest.approx(((LABELS - PREDICTIONS) ** 2)[0].mean(), rel=1e-5)
-        wanted = golden()["mean_pairwise_squared_error"]["value"]
-        assert session.run(pairwise, feed) == pytest.approx(wanted, rel=1e-5)
-        for bad in ([1.0, 2.0, 3.0, 4.0], [[1.0, 2.0]]):
-            with pytest.raises(tf.errors.InvalidArgumentError, match="weights can not be broadcast to values"):
-                session.run(loss, {**feed, weights: bad})
+    plain = ((LABELS - PREDICTIONS) ** 2).mean()
+    assert session.run(loss, {**feed, weights: 1.0}) == pytest.approx(plain, rel=1e-5)
+    column = session.run(loss, {**feed, weights: [[1.0], [0.0], [0.0]]})
+    assert column == pytest.approx(((LABELS - PREDICTIONS) ** 2)[0].mean(), rel=1e-5)
+    wanted = golden()["mean_pairwise_squared_error"]["value"]
+    assert session.run(pairwise, feed) == pytest.approx(wanted, rel=1e-5)
+    for bad in ([1.0, 2.0, 3.0, 4.0], [[1.0, 2.0]]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="weights can not be broadcast to values"):
+            session.run(loss, {**feed, weights: bad})
 
 
 @pytest.mark.parametrize("weights", [[1.0, 2.0, 3.0], [[1.0, 2.0, 3.0]]])

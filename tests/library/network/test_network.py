@@ -207,10 +207,9 @@ def test_dropout_keeps_the_mean_and_repeats_with_a_seed() -> None:
     assert abs(first.mean() - 1) < 0.03
 
 
-def test_dropout_differs_between_runs_of_one_session() -> None:
+def test_dropout_differs_between_runs_of_one_session(session: tf.Session) -> None:
     y = tf.nn.dropout(tf.ones([50]), rate=0.5)
-    with tf.Session() as session:
-        assert not np.array_equal(session.run(y), session.run(y))
+    assert not np.array_equal(session.run(y), session.run(y))
 
 
 def test_dropout_of_all_but_nothing_gives_zeros() -> None:

@@ -45,14 +45,13 @@ def test_sets_that_do_not_fit() -> None:
         session.run(tf.sets.set_union(tf.constant([[1], [2]]), other), {other: [[1]]})
 
 
-def test_unicode_of_several_strings_says_what_to_do() -> None:
+def test_unicode_of_several_strings_says_what_to_do(session: tf.Session) -> None:
     with pytest.raises(NotImplementedError, match="give a scalar, for instance inside tf.map_fn"):
         tf.strings.unicode_decode(["a", "bc"], "UTF-8")
-    with tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid formatting on input string"):
-            session.run(tf.strings.unicode_decode(b"\xff", "UTF-8", errors="strict"))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="input encoding: Martian"):
-            session.run(tf.strings.unicode_transcode("a", "Martian", "UTF-8"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid formatting on input string"):
+        session.run(tf.strings.unicode_decode(b"\xff", "UTF-8", errors="strict"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="input encoding: Martian"):
+        session.run(tf.strings.unicode_transcode("a", "Martian", "UTF-8"))
 
 
 def test_signals_of_unknown_length() -> None:

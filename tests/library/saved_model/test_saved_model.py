@@ -71,14 +71,13 @@ def test_graphs_share_variables(tmp_path: Path) -> None:
             assert sess.run(fetch) == value
 
 
-def test_two_models_in_one_graph(tmp_path: Path) -> None:
+def test_two_models_in_one_graph(session: tf.Session, tmp_path: Path) -> None:
     expected = save_mlp(tmp_path / "model")
-    with tf.Session() as sess:
-        for scope in ("one", "two", "two"):
-            tf.saved_model.loader.load(sess, ["serve"], str(tmp_path / "model"), import_scope=scope)
-        for scope in ("one", "two", "two_1"):
-            outputs = sess.run(f"{scope}/probabilities:0", {f"{scope}/x:0": cases.weights([3, 4], 21)})
-            np.testing.assert_array_equal(outputs, expected)
+    for scope in ("one", "two", "two"):
+        tf.saved_model.loader.load(session, ["serve"], str(tmp_path / "model"), import_scope=scope)
+    for scope in ("one", "two", "two_1"):
+        outputs = session.run(f"{scope}/probabilities:0", {f"{scope}/x:0": cases.weights([3, 4], 21)})
+        np.testing.assert_array_equal(outputs, expected)
 
 
 def test_input_map_and_clear_devices(tmp_path: Path) -> None:
@@ -164,15 +163,14 @@ def test_main_ops(tmp_path: Path) -> None:
         assert sess.run(["v:0", "local:0"]) == [2.5, 7.0]
 
 
-def test_main_op_of_everything() -> None:
+def test_main_op_of_everything(session: tf.Session) -> None:
     v = tf.Variable(1.0)
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
     other = tf.Variable(0.0)
     restore = other.assign(9.0).op
-    with tf.Session() as sess:
-        sess.run(tf.saved_model.main_op.main_op())
-        assert sess.run([v, table.lookup(tf.constant("a"))]) == [1.0, 1]
-        sess.run(tf.saved_model.main_op_with_restore(restore.name))
+    session.run(tf.saved_model.main_op.main_op())
+    assert session.run([v, table.lookup(tf.constant("a"))]) == [1.0, 1]
+    session.run(tf.saved_model.main_op_with_restore(restore.name))
 
 
 def test_a_saver_of_ones_own(tmp_path: Path) -> None:

@@ -137,14 +137,15 @@ def test_unknown_ops_are_all_named(tmp_path: Path) -> None:
     assert "'Twiddle' (node 'three')" in str(error) and "NeverUsed" not in str(error)
 
 
-def test_a_signature_that_names_no_tensor(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_signature_that_names_no_tensor(
+    session: tf.Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     save(tmp_path / "model")
     rewrite(tmp_path / "model", lambda m: setattr(m.signature_def["serving_default"].outputs["y"], "name", "gone:0"))
-    with tf.Session() as sess:
-        model = tf.saved_model.load(sess, ["serve"], str(tmp_path / "model"))
-        assert "The signature serving_default is unusable: its y is gone:0" in caplog.text
-        with pytest.raises(KeyError, match="gone:0.*is not in the graph"):
-            tf.saved_model.get_tensor_from_tensor_info(model.signature_def["serving_default"].outputs["y"])
+    model = tf.saved_model.load(session, ["serve"], str(tmp_path / "model"))
+    assert "The signature serving_default is unusable: its y is gone:0" in caplog.text
+    with pytest.raises(KeyError, match="gone:0.*is not in the graph"):
+        tf.saved_model.get_tensor_from_tensor_info(model.signature_def["serving_default"].outputs["y"])
 
 
 def test_two_main_ops(tmp_path: Path) -> None:
@@ -168,14 +169,13 @@ def test_a_folder_that_is_not_empty(tmp_path: Path) -> None:
         tf.saved_model.Builder(str(tmp_path / "model"))
 
 
-def test_order_of_graphs(tmp_path: Path) -> None:
+def test_order_of_graphs(session: tf.Session, tmp_path: Path) -> None:
     builder = tf.saved_model.Builder(str(tmp_path / "model"))
     with pytest.raises(AssertionError, match="has not been saved yet"):
         builder.add_meta_graph(["serve"])
-    with tf.Session() as sess:
-        builder.add_meta_graph_and_variables(sess, ["serve"])
-        with pytest.raises(AssertionError, match="has already been saved"):
-            builder.add_meta_graph_and_variables(sess, ["serve"])
+    builder.add_meta_graph_and_variables(session, ["serve"])
+    with pytest.raises(AssertionError, match="has already been saved"):
+        builder.add_meta_graph_and_variables(session, ["serve"])
 
 
 def test_what_add_meta_graph_refuses(tmp_path: Path) -> None:
@@ -212,9 +212,8 @@ def test_what_add_meta_graph_refuses(tmp_path: Path) -> None:
         tf.saved_model.Builder(str(tmp_path / "last")).add_meta_graph_and_variables("sess", ["serve"])
 
 
-def test_a_second_main_op(tmp_path: Path) -> None:
-    with tf.Session() as sess:
-        builder = tf.saved_model.Builder(str(tmp_path / "model"))
-        builder.add_meta_graph_and_variables(sess, ["serve"], legacy_init_op=tf.no_op())
-        with pytest.raises(ValueError, match="already contains one or more main ops"):
-            builder.add_meta_graph(["other"], main_op=tf.no_op())
+def test_a_second_main_op(session: tf.Session, tmp_path: Path) -> None:
+    builder = tf.saved_model.Builder(str(tmp_path / "model"))
+    builder.add_meta_graph_and_variables(session, ["serve"], legacy_init_op=tf.no_op())
+    with pytest.raises(ValueError, match="already contains one or more main ops"):
+        builder.add_meta_graph(["other"], main_op=tf.no_op())

@@ -66,11 +66,10 @@ def test_a_users_op_may_use_autograd_in_a_long_step():
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
 
 
-def test_results_of_a_long_step_are_plain_tensors():
+def test_results_of_a_long_step_are_plain_tensors(session):
     """Nothing of the step clings to what leaves it: a variable assigned in it takes part in later steps and in torch."""
     v = tf.Variable([1.0, 2.0])
-    with tf.Session() as session:
-        session.run(v.initializer)
-        session.run(v.assign(long_step(v)))
-        session.run(v.assign_add([1.0, 1.0]))
-        assert session.run(v).shape == (2,)
+    session.run(v.initializer)
+    session.run(v.assign(long_step(v)))
+    session.run(v.assign_add([1.0, 1.0]))
+    assert session.run(v).shape == (2,)

@@ -46,7 +46,7 @@ def test_a_thousand_calls_deep_with_gradients(config, decorator):
     assert sys.getrecursionlimit() in (before, COMPILER)
 
 
-def test_two_functions_that_call_each_other():
+def test_two_functions_that_call_each_other(session):
     @tf.function
     def even(n):
         return tf.cond(n > 0, lambda: odd(n - 1) + 1.0, lambda: tf.constant(0.0))
@@ -56,11 +56,10 @@ def test_two_functions_that_call_each_other():
         return tf.cond(n > 0, lambda: even(n - 1) + 2.0, lambda: tf.constant(0.0))
 
     n = tf.placeholder(tf.int32, [])
-    with tf.Session() as session:
-        y = even(n)
-        assert session.run(y, {n: DEEP}) == 1.5 * DEEP
-        with pytest.raises(tf.errors.ResourceExhaustedError, match="the function (even|odd) .* called itself"):
-            session.run(y, {n: 10**9})
+    y = even(n)
+    assert session.run(y, {n: DEEP}) == 1.5 * DEEP
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="the function (even|odd) .* called itself"):
+        session.run(y, {n: 10**9})
 
 
 def test_at_once():

@@ -123,17 +123,16 @@ def test_random_streams_and_state_are_those_of_steps_that_are_not_traced():
     assert plain[1] == mixed[1] == 4
 
 
-def test_steps_that_are_not_traced_have_no_clock_in_their_code():
+def test_steps_that_are_not_traced_have_no_clock_in_their_code(session):
     x = tf.placeholder(tf.float32, [2], "x")
     y = tf.exp(x) * 2.0
-    with tf.Session() as session:
-        session.run(y, {x: [0, 0]})
-        traced(session, y, {x: [0, 0]})
-        (plan,) = session._master._plans.values()
-        assert "clock" not in plan.programs[0].source
-        assert "clock" in plan.traced.plan.programs[0].source
-        assert traced(session, y, {x: [0, 0]})[0].tolist() == [2, 2]
-        assert len(session._master._plans) == 1
+    session.run(y, {x: [0, 0]})
+    traced(session, y, {x: [0, 0]})
+    (plan,) = session._master._plans.values()
+    assert "clock" not in plan.programs[0].source
+    assert "clock" in plan.traced.plan.programs[0].source
+    assert traced(session, y, {x: [0, 0]})[0].tolist() == [2, 2]
+    assert len(session._master._plans) == 1
 
 
 def test_what_is_not_asked_for_is_not_there():
@@ -148,17 +147,16 @@ def test_what_is_not_asked_for_is_not_there():
         traced(session, y)
 
 
-def test_errors_name_the_node_and_time_limits_hold():
+def test_errors_name_the_node_and_time_limits_hold(session):
     x = tf.placeholder(tf.float32, None)
     bad = tf.matmul(x, x, name="bad")
     waits = tf.FIFOQueue(1, [tf.float32]).dequeue()
-    with tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[\[node bad \("):
-            traced(session, bad, {x: np.ones([2, 3])})
-        assert traced(session, bad, {x: np.ones([1, 1])})[0] == 1
-        limited = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, timeout_in_ms=50)
-        with pytest.raises(tf.errors.DeadlineExceededError):
-            traced(session, waits, options=limited)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[\[node bad \("):
+        traced(session, bad, {x: np.ones([2, 3])})
+    assert traced(session, bad, {x: np.ones([1, 1])})[0] == 1
+    limited = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, timeout_in_ms=50)
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        traced(session, waits, options=limited)
 
 
 def test_traced_steps_of_several_threads_do_not_mix():

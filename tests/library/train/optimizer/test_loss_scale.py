@@ -26,17 +26,16 @@ def test_a_fixed_scale_changes_nothing_in_single_precision() -> None:
     assert results[0][1] == results[1][1] == 5
 
 
-def test_small_half_precision_gradients_survive() -> None:
+def test_small_half_precision_gradients_survive(session: tf.Session) -> None:
     w = tf.Variable(np.float16(1.0))
     tiny = tf.constant(2e-4, tf.float16)
     loss = tf.square(w * tiny) * tiny  # its gradient is below the smallest float16
     plain = tf.train.GradientDescentOptimizer(1.0).compute_gradients(loss)[0][0]
     opt = experimental.MixedPrecisionLossScaleOptimizer(tf.train.GradientDescentOptimizer(1.0), 2.0**15)
     scaled = tf.gradients(opt._scaled(loss), w)[0]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(plain) == 0
-        assert session.run(scaled) > 0
+    session.run(tf.global_variables_initializer())
+    assert session.run(plain) == 0
+    assert session.run(scaled) > 0
 
 
 def test_dynamic_scale_grows_and_shrinks() -> None:
@@ -70,16 +69,15 @@ def test_dynamic_scale_stays_above_one() -> None:
     assert experimental.DynamicLossScale.from_config(scale.get_config()).initial_loss_scale == 1.5
 
 
-def test_sparse_gradients() -> None:
+def test_sparse_gradients(session: tf.Session) -> None:
     table = tf.Variable(np.ones((3, 2), np.float32))
     opt = experimental.MixedPrecisionLossScaleOptimizer(tf.train.GradientDescentOptimizer(0.5), "dynamic")
     grads = opt.compute_gradients(tf.reduce_sum(tf.gather(table, [2, 0, 2])))
     assert isinstance(grads[0][0], tf.IndexedSlices)
     train = opt.apply_gradients(grads)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        session.run(train)
-        assert session.run(table).tolist() == [[0.5, 0.5], [1, 1], [0, 0]]
+    session.run(tf.global_variables_initializer())
+    session.run(train)
+    assert session.run(table).tolist() == [[0.5, 0.5], [1, 1], [0, 0]]
 
 
 def test_contrib_manager_shrinks_after_two_bad_steps() -> None:
