@@ -123,14 +123,13 @@ def test_shapes_are_checked_while_building_and_while_running(session: tf.Session
         session.run(tf.scatter_add(v, [0, 1], rows), {rows: ROWS})
 
 
-def test_reads_before_an_update_see_the_old_rows() -> None:
+def test_reads_before_an_update_see_the_old_rows(session: tf.Session) -> None:
     v = tf.Variable(START)
     before = v.value()[3]
     with tf.control_dependencies([before]):
         update = tf.scatter_add(v, [3], [[1.0, 1.0]])
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        old, new = sess.run([before, update])
+    session.run(v.initializer)
+    old, new = session.run([before, update])
     np.testing.assert_array_equal(old, START[3])
     np.testing.assert_array_equal(new[3], START[3] + 1)
 

@@ -171,10 +171,9 @@ class TestTransformations:
         with pytest.raises(TypeError, match="do not support Python lists|not support Python lists"):
             Dataset.zip(([Dataset.range(2)],))
 
-    def test_reduce(self):
+    def test_reduce(self, session):
         total, count = Dataset.range(5).reduce((np.int64(0), 0), lambda s, x: (s[0] + x, s[1] + 1))
-        with tf.Session() as sess:
-            assert sess.run([total, count]) == [10, 5]
+        assert session.run([total, count]) == [10, 5]
         with pytest.raises(TypeError, match="must match the initial state"):
             Dataset.range(5).reduce(0, lambda s, x: x)
 
@@ -192,18 +191,17 @@ class TestTransformations:
         assert take(kept) == take(kept) == [0, 1, 2]
         assert calls == [0, 1, 2] * 2
 
-    def test_two_iterators_that_write_one_cache(self, tmp_path):
+    def test_two_iterators_that_write_one_cache(self, session, tmp_path):
         iterators = [
             Dataset.range(3).cache(str(tmp_path / "kept")).make_initializable_iterator(name) for name in ("a", "b")
         ]
         first, second = (i.get_next() for i in iterators)
-        with tf.Session() as sess:
-            sess.run([i.initializer for i in iterators])
-            assert sess.run(first) == 0
-            with pytest.raises(tf.errors.AlreadyExistsError, match=r"cache lockfile already exists .*kept.lockfile"):
-                sess.run(second)
-            assert drain(sess, first) == [1, 2]
-            assert drain(sess, second) == [0, 1, 2]
+        session.run([i.initializer for i in iterators])
+        assert session.run(first) == 0
+        with pytest.raises(tf.errors.AlreadyExistsError, match=r"cache lockfile already exists .*kept.lockfile"):
+            session.run(second)
+        assert drain(session, first) == [1, 2]
+        assert drain(session, second) == [0, 1, 2]
         assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
     def test_parallel_calls_meet(self):

@@ -134,7 +134,7 @@ def test_wide_and_deep_learns(compile: str) -> None:
     assert (table != learned).any()
 
 
-def test_inside_branches_loops_and_functions() -> None:
+def test_inside_branches_loops_and_functions(session: tf.Session) -> None:
     word = fc.indicator_column(fc.categorical_column_with_vocabulary_list("word", ["cat", "dog"], num_oov_buckets=1))
     vectors = fc.embedding_column(ID, 2, initializer=tf.ones_initializer())
     words, ids = tf.placeholder(tf.string, [None, 1]), tf.placeholder(tf.int64, [None, 2])
@@ -151,9 +151,8 @@ def test_inside_branches_loops_and_functions() -> None:
     first, second = tf.trainable_variables()
     gradients = [*tf.gradients(branch, first), *tf.gradients(loop, second)]
     fetches = [branch, loop, *map(tf.convert_to_tensor, gradients), count(ids)]
-    with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), tf.tables_initializer()])
-        found = session.run(fetches, {words: [["dog"], ["cow"]], ids: [[1, 2], [0, -1]]})
+    session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+    found = session.run(fetches, {words: [["dog"], ["cow"]], ids: [[1, 2], [0, -1]]})
     assert found[0].tolist() == [[1, 1, 0, 1, 0], [1, 1, 0, 0, 1]]
     assert found[1] == 3 * 6
     assert found[2].tolist() == [[1, 1], [0.5, 0.5], [0.5, 0.5], [0, 0]]

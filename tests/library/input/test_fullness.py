@@ -10,7 +10,7 @@ def merged(session: Any) -> dict[str, float]:
     return {value.tag: round(value.simple_value, 4) for value in summary.value}
 
 
-def test_each_input_function_adds_its_summary() -> None:
+def test_each_input_function_adds_its_summary(session: tf.Session) -> None:
     tf.train.string_input_producer(["a", "b"])
     tf.train.string_input_producer(["a"], capacity=5, name="files")
     tf.train.input_producer([1, 2])
@@ -24,8 +24,7 @@ def test_each_input_function_adds_its_summary() -> None:
     tf.train.shuffle_batch_join([row, row], 2, 10, 3)
     tf.train.maybe_batch(row, True, 2)
     tf.train.maybe_shuffle_batch(row, 2, 10, 3, True)
-    with tf.Session() as session:
-        tags = merged(session)
+    tags = merged(session)
     assert list(tags) == [
         "input_producer/fraction_of_32_full",
         "files/fraction_of_5_full",

@@ -49,15 +49,14 @@ def test_weights_must_fit(weights: list) -> None:
         tf.losses.mean_squared_error(LABELS, PREDICTIONS, weights=weights)
 
 
-def test_gradients() -> None:
+def test_gradients(session: tf.Session) -> None:
     x = tf.constant(PREDICTIONS)
     loss = tf.losses.mean_squared_error(LABELS, x, weights=[[1.0], [0.0], [2.0]])
     smoothed = tf.losses.softmax_cross_entropy(np.eye(4)[:3], x, label_smoothing=0.1)
-    with tf.Session() as session:
-        (grad,) = session.run(tf.gradients(loss, x))
-        wanted = 2 * (PREDICTIONS - LABELS) * np.array([[1.0], [0.0], [2.0]]) / 8
-        np.testing.assert_allclose(grad, wanted, rtol=1e-5, atol=1e-7)
-        assert tf.test.compute_gradient_error(x, [3, 4], smoothed, [], x_init_value=PREDICTIONS, delta=1e-2) < 1e-3
+    (grad,) = session.run(tf.gradients(loss, x))
+    wanted = 2 * (PREDICTIONS - LABELS) * np.array([[1.0], [0.0], [2.0]]) / 8
+    np.testing.assert_allclose(grad, wanted, rtol=1e-5, atol=1e-7)
+    assert tf.test.compute_gradient_error(x, [3, 4], smoothed, [], x_init_value=PREDICTIONS, delta=1e-2) < 1e-3
 
 
 def test_collections_and_total() -> None:

@@ -51,7 +51,7 @@ def test_scope() -> None:
     assert [v.name for v in tf.local_variables()] == ["s/acc/total:0", "s/acc/count:0"]
 
 
-def test_sparse_labels() -> None:
+def test_sparse_labels(session: tf.Session) -> None:
     labels = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([1, 3, 2], tf.int64), [2, 2])
     predictions = [[0.1, 0.9, 0.5, 0.2], [0.3, 0.8, 0.1, 0.7]]
     updates = [
@@ -59,9 +59,8 @@ def test_sparse_labels() -> None:
         tf.metrics.precision_at_k(labels, predictions, 2)[1],
         tf.metrics.average_precision_at_k(labels, predictions, 2)[1],
     ]
-    with tf.Session() as session:
-        session.run(tf.local_variables_initializer())
-        np.testing.assert_allclose(session.run(updates), [1 / 3, 1 / 4, 1 / 4])
+    session.run(tf.local_variables_initializer())
+    np.testing.assert_allclose(session.run(updates), [1 / 3, 1 / 4, 1 / 4])
 
 
 @pytest.mark.parametrize(

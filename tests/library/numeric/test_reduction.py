@@ -165,14 +165,13 @@ def test_a_mean_of_integers_does_not_overflow(session):
     assert session.run(tf.reduce_mean(tf.constant([-1, -2]))) == -1  # towards zero
 
 
-def test_gradient_of_top_k_goes_where_the_values_came_from() -> None:
+def test_gradient_of_top_k_goes_where_the_values_came_from(session: tf.Session) -> None:
     x = tf.placeholder(tf.float32, [None, 4])
     values, _ = tf.nn.top_k(x, 2)
     first = tf.gradients(values * values * [1.0, 2.0], x)[0]
     second = tf.gradients(first, x)[0]
-    with tf.Session() as session:
-        found = session.run([first, second], {x: [[1.0, 5.0, 3.0, 2.0], [4.0, 0.0, -1.0, 6.0]]})
-        assert session.run(first, {x: np.zeros((0, 4))}).shape == (0, 4)
+    found = session.run([first, second], {x: [[1.0, 5.0, 3.0, 2.0], [4.0, 0.0, -1.0, 6.0]]})
+    assert session.run(first, {x: np.zeros((0, 4))}).shape == (0, 4)
     assert found[0].tolist() == [[0, 10, 12, 0], [16, 0, 0, 12]]
     assert found[1].tolist() == [[0, 2, 4, 0], [4, 0, 0, 2]]
 

@@ -24,23 +24,21 @@ def predict(sess: Any) -> Any:
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-def test_round_trip(tmp_path: Path, as_text: bool) -> None:
+def test_round_trip(session: tf.Session, tmp_path: Path, as_text: bool) -> None:
     expected = save_mlp(tmp_path / "model", as_text=as_text)
     assert (tmp_path / "model" / ("saved_model.pbtxt" if as_text else "saved_model.pb")).exists()
     assert tf.saved_model.contains_saved_model(tmp_path / "model")
     assert not tf.saved_model.loader.maybe_saved_model_directory(str(tmp_path))
-    with tf.Session() as sess:
-        model = tf.saved_model.load(sess, {"serve"}, str(tmp_path / "model") + "/")
-        np.testing.assert_array_equal(predict(sess), expected)
+    model = tf.saved_model.load(session, {"serve"}, str(tmp_path / "model") + "/")
+    np.testing.assert_array_equal(predict(session), expected)
     assert list(model.meta_info_def.tags) == ["serve"]
     assert not (tmp_path / "model" / "assets").exists()
 
 
-def test_save_gives_the_path(tmp_path: Path) -> None:
+def test_save_gives_the_path(session: tf.Session, tmp_path: Path) -> None:
     builder = tf.saved_model.Builder(str(tmp_path / "model"))
-    with tf.Session() as sess:
-        tf.constant(1.0)
-        builder.add_meta_graph_and_variables(sess, ["serve"])
+    tf.constant(1.0)
+    builder.add_meta_graph_and_variables(session, ["serve"])
     assert builder.save() == f"{tmp_path}/model/saved_model.pb".encode()
     assert builder.save(as_text=True) == f"{tmp_path}/model/saved_model.pbtxt".encode()
 

@@ -78,26 +78,24 @@ def test_a_missing_data_file(tmp_path: Path) -> None:
         tf.saved_model.load(sess, ["serve"], str(tmp_path / "model"))
 
 
-def test_a_missing_asset(tmp_path: Path) -> None:
+def test_a_missing_asset(session: tf.Session, tmp_path: Path) -> None:
     (tmp_path / "words").write_text("a\n")
-    with tf.Session() as sess:
-        builder = tf.saved_model.Builder(str(tmp_path / "model"))
-        builder.add_meta_graph_and_variables(sess, ["serve"], None, [tf.constant(str(tmp_path / "words"))])
-        builder.save()
+    builder = tf.saved_model.Builder(str(tmp_path / "model"))
+    builder.add_meta_graph_and_variables(session, ["serve"], None, [tf.constant(str(tmp_path / "words"))])
+    builder.save()
     (tmp_path / "model/assets/words").unlink()
     refused(tmp_path / "model", tf.errors.NotFoundError, "lacks files that its graph reads: .*model/assets/words")
 
 
 @pytest.mark.parametrize("name", ["../../secret", "/etc/passwd", "sub/../../../secret", "", "a\0b"])
 @pytest.mark.parametrize("in_collection", [False, True])
-def test_an_asset_outside_of_the_model(tmp_path: Path, name: str, in_collection: bool) -> None:
+def test_an_asset_outside_of_the_model(session: tf.Session, tmp_path: Path, name: str, in_collection: bool) -> None:
     """A graph that is loaded reads the files of its model, and no others."""
     (tmp_path / "secret").write_text("a\n")
     (tmp_path / "words").write_text("a\n")
-    with tf.Session() as sess:
-        builder = tf.saved_model.Builder(str(tmp_path / "model"))
-        builder.add_meta_graph_and_variables(sess, ["serve"], None, [tf.constant(str(tmp_path / "words"))])
-        builder.save()
+    builder = tf.saved_model.Builder(str(tmp_path / "model"))
+    builder.add_meta_graph_and_variables(session, ["serve"], None, [tf.constant(str(tmp_path / "words"))])
+    builder.save()
 
     def move(meta_graph: Any) -> None:
         (value,) = meta_graph.collection_def["saved_model_assets"].any_list.value

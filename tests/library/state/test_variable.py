@@ -72,18 +72,17 @@ def test_numpy_arrays_on_the_left_give_tensors() -> None:
     np.testing.assert_allclose(run(np.array([1.0, 2.0]) + v), [2.0, 3.0])
 
 
-def test_assignments() -> None:
+def test_assignments(session: tf.Session) -> None:
     v = tf.Variable([1.0, 2.0])
     steps = [
         v.assign([5.0, 6.0]), v.assign_add([1.0, 1.0]), v.assign_sub([0.5, 0.5]), tf.assign(v, [0.0, 1.0]),
         tf.assign_add(v, [2.0, 2.0]), tf.assign_sub(v, v),
     ]  # fmt: skip
     want = [[5, 6], [6, 7], [5.5, 6.5], [0, 1], [2, 3], [0, 0]]
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        for step, value in zip(steps, want, strict=True):
-            np.testing.assert_allclose(sess.run(step), value)
-            np.testing.assert_allclose(sess.run(v), value)
+    session.run(v.initializer)
+    for step, value in zip(steps, want, strict=True):
+        np.testing.assert_allclose(session.run(step), value)
+        np.testing.assert_allclose(session.run(v), value)
     assert isinstance(v.assign([1.0, 1.0], read_value=False), tf.Operation)
     assert v.assign([1.0, 1.0]).dtype._is_ref_dtype
 
@@ -187,15 +186,14 @@ def test_reads_are_snapshots() -> None:
     assert run([before, after]) == [1.0, 2.0]
 
 
-def test_slices_can_be_assigned() -> None:
+def test_slices_can_be_assigned(session: tf.Session) -> None:
     v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        assert sess.run(v[0:1].assign([[9.0, 8.0]])).tolist() == [[9, 8], [3, 4]]
-        assert sess.run(v[::-1, 1].assign([5.0, 6.0])).tolist() == [[9, 6], [3, 5]]
-        assert sess.run(v[0].assign(7.0)).tolist() == [[7, 7], [3, 5]]
-        assert sess.run(v[..., 0, tf.newaxis].assign([[1.0], [2.0]])).tolist() == [[1, 7], [2, 5]]
-        assert sess.run(v[0:1]).tolist() == [[1, 7]]
+    session.run(v.initializer)
+    assert session.run(v[0:1].assign([[9.0, 8.0]])).tolist() == [[9, 8], [3, 4]]
+    assert session.run(v[::-1, 1].assign([5.0, 6.0])).tolist() == [[9, 6], [3, 5]]
+    assert session.run(v[0].assign(7.0)).tolist() == [[7, 7], [3, 5]]
+    assert session.run(v[..., 0, tf.newaxis].assign([[1.0], [2.0]])).tolist() == [[1, 7], [2, 5]]
+    assert session.run(v[0:1]).tolist() == [[1, 7]]
     assert not hasattr((v + 1.0)[0], "assign")
 
 

@@ -20,22 +20,21 @@ def test_collections() -> None:
     assert tf.model_variables() == tf.moving_average_variables() == [model]
 
 
-def test_initialisers() -> None:
+def test_initialisers(session: tf.Session) -> None:
     v = tf.Variable(1.0)
     local = tf.Variable(2.0, collections=[tf.GraphKeys.LOCAL_VARIABLES])
-    with tf.Session() as sess:
-        assert sess.run(tf.global_variables_initializer()) is None
-        assert sess.run(v) == 1.0
-        with pytest.raises(errors.FailedPreconditionError):
-            sess.run(local)
-        sess.run(tf.initialize_local_variables())
-        assert sess.run(local) == 2.0
-        sess.run(v.assign(5.0))
-        sess.run(tf.initialize_variables([v]))
-        assert sess.run(v) == 1.0
-        sess.run([v.assign(5.0)])
-        sess.run(tf.initialize_all_variables())
-        assert sess.run(v) == 1.0
+    assert session.run(tf.global_variables_initializer()) is None
+    assert session.run(v) == 1.0
+    with pytest.raises(errors.FailedPreconditionError):
+        session.run(local)
+    session.run(tf.initialize_local_variables())
+    assert session.run(local) == 2.0
+    session.run(v.assign(5.0))
+    session.run(tf.initialize_variables([v]))
+    assert session.run(v) == 1.0
+    session.run([v.assign(5.0)])
+    session.run(tf.initialize_all_variables())
+    assert session.run(v) == 1.0
     with pytest.raises(TypeError, match="takes variables"):
         tf.variables_initializer([tf.constant(1.0)])
 

@@ -86,17 +86,16 @@ def test_one_that_never_ends_names_the_function_and_its_line(config):
         assert session.run(y, {n: 3}) == pytest.approx(3.003)  # the session goes on
 
 
-def test_several_threads_at_a_time():
+def test_several_threads_at_a_time(session):
     n, x = tf.placeholder(tf.int32, []), tf.constant(1.0, tf.float64)
     y = summed()(n, x)
     found, before = {}, sys.getrecursionlimit()
-    with tf.Session() as session:
-        session.run(y, {n: 1})
+    session.run(y, {n: 1})
 
-        def work(i):
-            found[i] = [session.run(y, {n: DEEP - i}) for _ in range(3)]
+    def work(i):
+        found[i] = [session.run(y, {n: DEEP - i}) for _ in range(3)]
 
-        run_threads(*(partial(work, i) for i in range(4)))
+    run_threads(*(partial(work, i) for i in range(4)))
     assert {i: v == pytest.approx([(DEEP - i) * 1.001] * 3) for i, v in found.items()} == dict.fromkeys(range(4), True)
     assert sys.getrecursionlimit() in (before, COMPILER)
 
