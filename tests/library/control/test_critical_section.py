@@ -59,21 +59,20 @@ def test_wrong_use() -> None:
         tf.CriticalSection(critical_section_def="x")
 
 
-def test_a_lock_can_be_given_up_waiting_for_and_is_dropped_by_a_step_that_fails() -> None:
+def test_a_lock_can_be_given_up_waiting_for_and_is_dropped_by_a_step_that_fails(interpreted: tf.Session) -> None:
     section = tf.CriticalSection(name="section")
     wait, begun = threading.Event(), threading.Event()
     slow = section.execute(lambda: tf.py_func(lambda: begun.set() or wait.wait(20), [], tf.bool))
     bad = section.execute(lambda: tf.py_func(lambda: 1 / 0, [], tf.bool))
     quick = section.execute(lambda: tf.constant(1.0) + 1.0)
-    with tf.Session(config=tf.ConfigProto(compile="off")) as sess:
-        thread = threading.Thread(target=sess.run, args=(slow,))
-        thread.start()
-        assert begun.wait(10)
-        with pytest.raises(tf.errors.DeadlineExceededError, match="Mutex 'section/' is held by step"):
-            sess.run(quick, options=tf.RunOptions(timeout_in_ms=200))
-        wait.set()
-        thread.join()
-        with pytest.raises(tf.errors.UnknownError) as caught:
-            sess.run(bad)
-        assert sess.run(quick, options=tf.RunOptions(timeout_in_ms=5000)) == 2.0
-        del caught
+    thread = threading.Thread(target=interpreted.run, args=(slow,))
+    thread.start()
+    assert begun.wait(10)
+    with pytest.raises(tf.errors.DeadlineExceededError, match="Mutex 'section/' is held by step"):
+        interpreted.run(quick, options=tf.RunOptions(timeout_in_ms=200))
+    wait.set()
+    thread.join()
+    with pytest.raises(tf.errors.UnknownError) as caught:
+        interpreted.run(bad)
+    assert interpreted.run(quick, options=tf.RunOptions(timeout_in_ms=5000)) == 2.0
+    del caught
