@@ -484,3 +484,64 @@ def test_closing_ends_an_element_that_never_comes(ahead):
     element = (dataset.prefetch(1) if ahead else dataset).make_one_shot_iterator().get_next()
     with tf.Session() as sess, pytest.raises(tf.errors.DeadlineExceededError):
         sess.run(element, options=tf.RunOptions(timeout_in_ms=50))
+
+
+def drawn(x):
+    return tf.random_uniform([], seed=3)
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        lambda: Dataset.range(6).map(drawn),
+        lambda: Dataset.range(3).map(drawn).repeat(2).prefetch(6),
+        lambda: Dataset.range(3).flat_map(lambda x: Dataset.range(2).map(drawn)),
+        lambda: Dataset.range(6).map(lambda x: tf.cond(x < 3, lambda: drawn(x), lambda: drawn(x) + 1)),
+        lambda: Dataset.range(6).apply(
+            tf.data.experimental.group_by_window(lambda x: x % 2, lambda key, window: window.map(drawn), 2)
+        ),
+    ],
+)
+def test_random_numbers_with_seeds_begin_again_with_the_iterator(chain):
+    iterator = chain().make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as sess:
+        epochs = []
+        for _ in range(3):
+            sess.run(iterator.initializer)
+            epochs.append(drain(sess, element))
+    assert epochs[0] == epochs[1] == epochs[2]
+    assert len(set(epochs[0])) == 6
+
+
+def test_random_numbers_without_seeds_go_on():
+    iterator = Dataset.range(6).map(lambda x: tf.random_uniform([])).make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as sess:
+        epochs = []
+        for _ in range(2):
+            sess.run(iterator.initializer)
+            epochs += drain(sess, element)
+    assert len(set(epochs)) == 12
+
+
+def test_each_reduction_draws_the_same_numbers():
+    total = Dataset.range(3).map(drawn).reduce(0.0, lambda state, x: state + x * tf.random_uniform([], seed=4))
+    with tf.Session() as sess:
+        assert len({sess.run(total) for _ in range(3)}) == 1
+
+
+def test_a_restored_position_goes_on_with_its_random_numbers(tmp_path):
+    """Initializing the iterator in the new session does not begin the numbers again: the position is restored there."""
+
+    iterator = Dataset.range(6).map(drawn).make_initializable_iterator()
+    element, saver = iterator.get_next(), tf.train.Saver(tf.train.exact_state(iterators=True))
+    with tf.Session() as sess:
+        sess.run(iterator.initializer)
+        drain(sess, element, 2)
+        path = saver.save(sess, str(tmp_path / "at"))
+        rest = drain(sess, element)
+    with tf.Session() as sess:
+        saver.restore(sess, path)
+        sess.run(iterator.initializer)
+        assert drain(sess, element) == rest
