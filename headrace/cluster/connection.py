@@ -120,6 +120,11 @@ class ClusterConnection:
             raise
 
     @property
+    def session(self) -> str:
+        """How the tasks know this one."""
+        return self._session
+
+    @property
     def includes_own(self) -> bool:
         """Whether this process is a task of the cluster."""
         return self._own is not None

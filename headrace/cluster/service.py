@@ -23,14 +23,18 @@ from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.request import (
     Abort,
     Answer,
+    Begun,
     Close,
     Greeting,
     Handle,
     Hello,
     Introduction,
+    Left,
+    Let,
     Open,
     Ping,
     Register,
+    Release,
     Report,
     Request,
     Reset,
@@ -41,6 +45,8 @@ from headrace.cluster.request import (
     Take,
     Trace,
     Traced,
+    Watch,
+    Watched,
     ask,
     lost_receiver,
     send,
@@ -54,6 +60,7 @@ from headrace.core.errors import OpError
 from headrace.passes.portable import Portable
 from headrace.resources.calling.copies import to_host
 from headrace.runtime.code.failure import as_told
+from headrace.runtime.host.cut import Side
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.planning.planner import Planner
@@ -142,7 +149,7 @@ class TaskService:
         graph = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         addresses = {**request.cluster, **self.addresses}  # the client may know workers that came later
         send_to = partial(self._send_to, addresses, name, request.task, message.peer)
-        session = RemoteSession(message.peer, client, graph, PartitionWorker(Planner(graph, config), send_to))
+        session = RemoteSession(message.peer, client, graph, PartitionWorker(Planner(graph, config), send_to, name))
         try:
             self._sessions.add(name, session)
         except OpError:
@@ -155,7 +162,7 @@ class TaskService:
         begun, partitions = monotonic(), self._sessions.find(request.session).partitions
         data = Portable(request.graphs, request.lines, message.tensors)
         check_user_ops(self.worker.task, data, request.ops)
-        handle = partitions.register(data, {}, request.routes, request.sources)()
+        handle = partitions.register(data, {}, request.routes, request.sources, request.writers)()
         seconds = request.seconds
         if (
             seconds is not None and monotonic() - begun > seconds
@@ -176,6 +183,7 @@ class TaskService:
         session = self._sessions.find(request.session)
         for step in request.ended:
             session.partitions.end(step)
+        session.partitions.heard(request.oldest)
         until = None if request.seconds is None else monotonic() + request.seconds
         feeds = message.tensors
         if request.key:
@@ -203,6 +211,31 @@ class TaskService:
 
     def take(self, request: Take, message: Message) -> None:
         self._sessions.find(request.session).partitions.take(request.step, request.keys, message.done)
+
+    def watch(self, request: Watch, message: Message) -> None:
+        def told(begun: Any, error: BaseException | None) -> None:
+            if error is not None:
+                message.refuse(error)
+            else:
+                message.answer(Begun(self.incarnation, [(*one.key, list(one.tasks)) for one in begun]))
+
+        self._side(request.session, request.handles).open(request.cut, request.holds, told)
+
+    def let(self, request: Let, message: Message) -> None:
+        def told(left: Any, error: BaseException | None) -> None:
+            if error is not None:
+                message.refuse(error)
+            else:
+                message.answer(Left(self.incarnation, [key for key in left if isinstance(key, tuple)]))
+
+        self._side(request.session).let(request.cut, request.steps, request.waits, told)
+
+    def release(self, request: Release, message: Message) -> None:
+        outcome = self.worker.writers.release(request.cut, request.torn)
+        message.answer(Watched(self.incarnation, outcome.torn, outcome.late))
+
+    def _side(self, session: str, handles: Sequence[int] | None = None) -> Side:
+        return self._sessions.find(session).partitions.side(handles)
 
     def close_session(self, request: Close, message: Message) -> None:
         self._sessions.fence([request.session], "its client has closed it")
@@ -356,6 +389,9 @@ _METHODS: Final[dict[str, Answers]] = {
     "abort": TaskService.abort,
     "take": TaskService.take,
     "send": TaskService.send,
+    "watch": TaskService.watch,
+    "let": TaskService.let,
+    "release": TaskService.release,
     "close": TaskService.close_session,
     "reset": TaskService.reset,
 }

@@ -31,7 +31,6 @@ class Saving:
         self.wait_secs = wait_secs
         self.deferred: list[Callable[[], None]] = []
         self.torn: tuple[str, ...] = ()  # variables that steps wrote, or may have written, while it read them
-        self.unwatched: tuple[str, ...] = ()  # variables of other tasks, of which nobody knows whether steps wrote them
         self._changed = threading.Condition()
         self._files = 0  # that threads of this process are writing
         self._given_up = False

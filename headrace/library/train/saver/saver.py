@@ -47,7 +47,6 @@ class SaveReport(NamedTuple):
 
     path: str
     torn: tuple[str, ...]  # variables that other steps wrote, or may have written, while they were read
-    unwatched: tuple[str, ...] = ()  # variables of other tasks, of which nobody knows whether steps wrote them
 
 
 class Saver:
@@ -266,7 +265,7 @@ class Saver:
         saving = Saving(self._asynchronous, self._consistent, self._consistent_wait_secs)
         with self._removed_if_it_fails(saving, path):
             prefix = self._run_save(sess, path, saving)
-        self._report(SaveReport(prefix, saving.torn, saving.unwatched))
+        self._report(SaveReport(prefix, saving.torn))
         latest = latest_filename if write_state else None
         finish = partial(self._finish_or_remove, saving, prefix, latest, meta_graph_suffix, self._confirm)
         has_graph = write_meta_graph and not context.executing_eagerly()
