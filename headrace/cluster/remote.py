@@ -84,7 +84,7 @@ class RemoteRuns:
         with self._lock:
             ended, self._ended = self._ended, []
         answered = partial(self._answered, done, self._origins[handle])
-        request = Run(self._session, handle, step, seconds, ended, step_numbers.oldest())
+        request = Run(self._session, handle, step, seconds, ended, oldest=step_numbers.oldest())
         self._delayed.setdefault(step, []).append((request, to_host(feeds), answered))
 
     def let_go(self, step: int) -> bool:

@@ -119,7 +119,7 @@ class Register(Request):
     routes: dict[str, str]
     sources: list[str]
     ops: dict[str, tuple[str, str, str]]  # that the user declared: digest, signature, location
-    writers: list[str]  # tasks on which its steps write variables
+    writers: list[str] = []  # tasks on which its steps write variables
 
 
 class Trace(Request):
@@ -158,9 +158,9 @@ class Run(Request):
     step: int
     seconds: float | None
     ended: list[int]
-    oldest: int  # all steps of the client with smaller numbers are over
     key: str = ""
     along: int = 0
+    oldest: int = 0  # all steps of the client with smaller numbers are over
 
 
 class Abort(Request):
