@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any, Final
 
 from headrace.cluster.op_agreement import user_ops
+from headrace.cluster.remote_files import RemoteFiles
 from headrace.cluster.request import (
     MOMENT,
     Abort,
@@ -36,6 +37,7 @@ from headrace.core.proto import protos
 from headrace.core.source import at
 from headrace.passes.portable import Portable, holder_of_object
 from headrace.resources.calling.copies import to_host
+from headrace.resources.stepping.saving import deferring
 from headrace.resources.stepping.step import current
 from headrace.resources.stepping.waiting import Done
 from headrace.runtime.host import cut_machine
@@ -84,7 +86,12 @@ class RemoteRuns:
         with self._lock:
             ended, self._ended = self._ended, []
         answered = partial(self._answered, done, self._origins[handle])
-        request = Run(self._session, handle, step, seconds, ended, oldest=step_numbers.oldest())
+        saving = deferring()
+        if saving is not None:
+            RemoteFiles.leave(saving, self._peer, self._session, self._task, step)
+        request = Run(
+            self._session, handle, step, seconds, ended, oldest=step_numbers.oldest(), deferred=saving is not None
+        )
         self._delayed.setdefault(step, []).append((request, to_host(feeds), answered))
 
     def let_go(self, step: int) -> bool:

@@ -161,6 +161,7 @@ class Run(Request):
     key: str = ""
     along: int = 0
     oldest: int = 0  # all steps of the client with smaller numbers are over
+    deferred: bool = False  # what it saves is copied, and written when `Write` comes
 
 
 class Abort(Request):
@@ -189,6 +190,22 @@ class Send(Request):
     step: int
     key: str
     session: str = ""
+
+
+class Write(Request):
+    """Writes what the saves of a step have left for later, of one stage (`resources.stepping.saving`)."""
+
+    session: str
+    step: int
+    stage: int
+
+
+class Drop(Request):
+    """Lets what the saves of a step have left go, and ends the writing of it."""
+
+    one_way = quick = True
+    session: str
+    step: int
 
 
 class Begun(Answer):

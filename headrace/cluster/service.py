@@ -10,6 +10,7 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -20,11 +21,13 @@ from headrace.cluster.health import Health
 from headrace.cluster.leases import Leases, followed
 from headrace.cluster.limits import lost_seconds
 from headrace.cluster.op_agreement import check_user_ops, own_version
+from headrace.cluster.remote_files import wait_for_files
 from headrace.cluster.request import (
     Abort,
     Answer,
     Begun,
     Close,
+    Drop,
     Greeting,
     Handle,
     Hello,
@@ -47,6 +50,7 @@ from headrace.cluster.request import (
     Traced,
     Watch,
     Watched,
+    Write,
     ask,
     lost_receiver,
     send,
@@ -192,7 +196,15 @@ class TaskService:
                 raise errors.InvalidArgumentError(None, None, why)
             feeds, along = feeds[: -request.along], feeds[-request.along :]
             self.worker.rendezvous.send(request.step, request.key, along)
-        session.run(request.handle, request.step, feeds, message.done, until)
+        with session.partitions.deferring(request.step) if request.deferred else nullcontext():
+            session.run(request.handle, request.step, feeds, message.done, until)
+
+    def write(self, request: Write, message: Message) -> None:
+        self._sessions.find(request.session).partitions.write_files(request.step, request.stage)
+        message.answer()
+
+    def drop(self, request: Drop, message: Message) -> None:
+        self._sessions.find(request.session).partitions.drop_files(request.step)
 
     def abort(self, request: Abort, message: Message) -> None:
         error = errors.make_error(None, None, request.message, request.code)
@@ -330,7 +342,8 @@ class TaskService:
             connection.lose(task, error)
 
     def close(self) -> None:
-        """Ends all sessions and connections."""
+        """Ends all sessions and connections, when what sessions of this process save elsewhere is written."""
+        wait_for_files()
         self._sessions.close()
         if self._health is not None:
             self._health.close()
@@ -389,6 +402,8 @@ _METHODS: Final[dict[str, Answers]] = {
     "abort": TaskService.abort,
     "take": TaskService.take,
     "send": TaskService.send,
+    "write": TaskService.write,
+    "drop": TaskService.drop,
     "watch": TaskService.watch,
     "let": TaskService.let,
     "release": TaskService.release,

@@ -19,8 +19,6 @@ from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, Protocol
 
-from headrace.core.errors import InvalidArgumentError
-from headrace.core.source import at
 from headrace.passes.pipeline import Options
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
@@ -399,9 +397,6 @@ def _run_writing(plan: StepPlan, run: Run, feeds: Feeds) -> tuple[Any, ...]:
 def _run_saving(plan: StepPlan, run: Run, feeds: Feeds) -> tuple[Any, ...]:
     assert plan.saves is not None
     one = saving.current.saving or saving.Saving()
-    if one.asynchronous and isinstance(plan, DividedPlan) and not plan.partitions.is_local:
-        why = f"Saver(asynchronous=True) saves variables of the client's own task only {at()}"
-        raise InvalidArgumentError(None, None, why)
     with plan.saves(one.wait_secs, one.consistent) as torn:
         results = run(feeds)
     one.torn = tuple(torn)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
@@ -19,7 +20,7 @@ from headrace.passes.pipeline import Options, rewrite_placed
 from headrace.passes.portable import Portable, from_portable
 from headrace.passes.step_graph import StepGraph
 from headrace.resources.stepping.rendezvous import Rendezvous
-from headrace.resources.stepping.saving import carried
+from headrace.resources.stepping.saving import STAGES, Saving, carried
 from headrace.resources.stepping.step import Event, Step
 from headrace.resources.stepping.waiting import Done, Wait
 from headrace.runtime.drive.plans import PartsPlan, StepPlan
@@ -168,6 +169,7 @@ class PartitionWorker:
         self._handles = itertools.count()
         self._partitions: dict[int, Registered] = {}
         self.session = session
+        self._unwritten: dict[int, Saving] = {}  # by step: what its saves have left to be written
         self._here = StepsHere(self._task, session, self._rendezvous, self._partitions, is_over)
         self._writers = planner.registered.writers
         self._writers.add_partitions(self._here)
@@ -270,6 +272,25 @@ class PartitionWorker:
             turn.calls.append(call)
         else:
             (worker.lane if pace.is_interpreted else worker.pool).submit(call)
+
+    def deferring(self, step: int) -> AbstractContextManager[Saving]:
+        """Partitions that are run inside leave the files of their saves for `write_files`."""
+        return self._unwritten.setdefault(step, Saving(asynchronous=True)).entered()
+
+    def write_files(self, step: int, stage: int) -> None:
+        """Writes what the saves of a step have left for one stage, on this thread."""
+        saving = self._unwritten.get(step)
+        if saving is None:
+            raise AbortedError(None, None, f"{self._task} has nothing to write of step {step}: the save was given up")
+        saving.write_stage(stage)
+        if stage == STAGES[-1]:
+            self._unwritten.pop(step, None)
+
+    def drop_files(self, step: int) -> None:
+        """Ends the writing of files, without waiting."""
+        saving = self._unwritten.pop(step, None)
+        if saving is not None:
+            saving.give_up(0.0)
 
     def give(self, step: int, key: str, value: Any) -> None:
         # A copy: the caller may change it while the step still needs it.
@@ -412,6 +433,8 @@ class PartitionWorker:
 
     def close(self) -> None:
         """Ends and forgets all steps."""
+        for step in list(self._unwritten):
+            self.drop_files(step)
         closed = CancelledError(None, None, f"the session was closed on {self._task}")
         for step in self._here.close():
             self._rendezvous.abort(step, closed)  # a taker of what a partition leaves belongs to no step here

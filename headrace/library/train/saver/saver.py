@@ -272,8 +272,9 @@ class Saver:
         if not self._asynchronous:
             finish(lambda: self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None)
         else:
-            meta_graph = self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None
-            self._background.start(prefix, user_source(), partial(finish, lambda: meta_graph))
+            with self._removed_if_it_fails(saving, prefix):
+                meta_graph = self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None
+                self._background.start(prefix, user_source(), partial(finish, lambda: meta_graph))
         return prefix
 
     @contextmanager
@@ -332,8 +333,7 @@ class Saver:
         meta_graph: Callable[[], bytes | None],
     ) -> None:
         """Writes what is not written yet: the variables, the graph, and last the file ``checkpoint``, which says all is there."""
-        for write in saving.deferred:
-            write()
+        saving.write_files()
         message = meta_graph()
         if message is not None:
             file.write_durably(meta_graph_filename(prefix, suffix), message)
