@@ -15,13 +15,14 @@ from typing import Any
 import torch
 
 from headrace.core.dtypes import DType
+from headrace.resources.state.movable import Contents, Movable
 
 
 def _fits(shape: Sequence[int], declared: Sequence[int | None]) -> bool:
     return len(shape) == len(declared) and all(d is None or d == n for n, d in zip(shape, declared, strict=True))
 
 
-class Variable:
+class Variable(Movable):
     """State behind a variable's handle.  Safe for concurrent steps as far as the paper promises: updates may race."""
 
     __slots__ = (
@@ -104,6 +105,12 @@ class Variable:
         if hasattr(self, "value"):
             del self.value
         self._forget_array()
+
+    def packed(self) -> Contents | None:
+        return ({}, [self.value]) if self.initialized else None
+
+    def unpack(self, data: dict[str, Any], tensors: Sequence[Any]) -> None:
+        self.assign(tensors[0], validate_shape=False, own=True)
 
     def __repr__(self) -> str:
         return f"<variable {self.name} {self.dtype.name} {'set' if self.initialized else 'uninitialised'}>"
