@@ -167,6 +167,12 @@ class Writers(Driver):
             ended = self._machine.let(number, keys, Letting(done), waits)
         finish(ended)
 
+    def holds(self, owner: int) -> bool:
+        """Whether a session holds up all steps that write here."""
+        with self._lock:
+            watches = list(self._machine.watches.values())
+        return any(one.owner == owner and one.holds and one.variables is None for one in watches)
+
     def release(self, number: int, torn: Sequence[Key] = ()) -> Outcome:
         """Ends a watch."""
         with self._lock:
