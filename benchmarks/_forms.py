@@ -1,6 +1,7 @@
 """The parts of Headrace that only make it faster: optional passes, and second implementations of what works without them.
 
-`python -m benchmarks._forms NAME program.py arguments` runs a TensorFlow 1 program on Headrace without the part of that name.
+`python -m benchmarks._forms NAME program.py arguments` runs a TensorFlow 1 program on Headrace without the part of that name;
+with several names, separated by commas, without each in turn, in processes forked from one that has imported Headrace.
 """
 
 from __future__ import annotations
@@ -167,8 +168,25 @@ def _in_functions(functions: Iterable[Any]) -> int:
 
 
 def main(argv: Sequence[str]) -> None:
-    """Runs the program; with HEADRACE_DUMP, without its assertions, since it may then end before it has learned."""
-    name, path, *arguments = argv
+    """Runs the program without each of the parts. The folder HEADRACE_DUMP gets a folder for each of several."""
+    names, path, *arguments = argv
+    if "," not in names:
+        _run(names, path, arguments)
+        return
+    forms()  # imports all that the forked processes need
+    folder = os.environ["HEADRACE_DUMP"]
+    for name in names.split(","):
+        if (child := os.fork()) == 0:
+            os.environ["HEADRACE_DUMP"] = os.path.join(folder, name)
+            os.mkdir(os.environ["HEADRACE_DUMP"])
+            _run(name, path, arguments)
+            return
+        if status := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+            raise SystemExit(f"{path} without {name} ended with status {status}")
+
+
+def _run(name: str, path: str, arguments: Sequence[str]) -> None:
+    """With HEADRACE_DUMP, without the program's assertions, since it may then end before it has learned."""
     if name != NOTHING:
         next(form for form in forms() if form.name == name).take_out()
     importlib.import_module("headrace.tensorflow").install()

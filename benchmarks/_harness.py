@@ -14,6 +14,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import venv
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,13 +65,26 @@ def _install(python: str, packages: Sequence[str], variable: str) -> None:
     raise SystemExit(f"{packages[-1]} could not be installed; set {variable} to a Python that has it")
 
 
-def compile_bytecode(*pythons: str) -> None:
-    """Makes the bytecode of this checkout for each Python, as installing does, so that no start that is timed has to.
+def compile_bytecode(*pythons: str, root: Path = ROOT) -> None:
+    """Makes the bytecode of a checkout for each Python, as installing does, so that no start that is timed has to.
 
     No import writes it where PYTHONDONTWRITEBYTECODE is set.
     """
     for python in dict.fromkeys(pythons):
-        subprocess.run([python, "-m", "compileall", "-q", "headrace", "benchmarks"], cwd=ROOT, check=True)
+        subprocess.run([python, "-m", "compileall", "-q", "headrace", "benchmarks"], cwd=root, check=True)
+
+
+@contextlib.contextmanager
+def checkout(revision: str) -> Iterator[Path]:
+    """A folder that holds the repository as it was at this commit, with its bytecode."""
+    with tempfile.TemporaryDirectory(prefix="headrace-before-") as folder:
+        git = ["git", "-C", str(ROOT), "worktree"]
+        subprocess.run([*git, "add", "--detach", "--quiet", folder, revision], check=True)
+        try:
+            compile_bytecode(sys.executable, root=Path(folder))
+            yield Path(folder)
+        finally:
+            subprocess.run([*git, "remove", "--force", folder], check=True)
 
 
 # ---- workers

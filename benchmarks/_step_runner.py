@@ -243,18 +243,6 @@ def ratios(found: dict[str, dict[str, Any]], peer: str, ours: str | None = None)
 
 
 @contextlib.contextmanager
-def checkout(revision: str) -> Iterator[str]:
-    """A folder that holds the repository as it was at this commit."""
-    with tempfile.TemporaryDirectory(prefix="headrace-before-") as folder:
-        git = ["git", "-C", str(_harness.ROOT), "worktree"]
-        subprocess.run([*git, "add", "--detach", "--quiet", folder, revision], check=True)
-        try:
-            yield folder
-        finally:
-            subprocess.run([*git, "remove", "--force", folder], check=True)
-
-
-@contextlib.contextmanager
 def busy(count: int) -> Iterator[None]:
     """Keeps this many processes busy beside what is measured."""
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]

@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> None:
     with contextlib.ExitStack() as stack:
         stack.enter_context(_step_runner.busy(2 if options.busy else 0))
         if options.before:
-            order = dataclasses.replace(order, before=stack.enter_context(_step_runner.checkout(options.before)))
+            order = dataclasses.replace(order, before=str(stack.enter_context(_harness.checkout(options.before))))
         for key in options.workloads or [key for key in suite if key in workload.CPU_DEFAULT]:
             print(f"{suite[key].title}: ", end="", flush=True)
             found = _step_runner.run(

@@ -3,7 +3,7 @@
 For each program of `programs`, and each part of Headrace that it could do without (`_forms.py`): the time of the program without
 the part over the time with all of them.  Above 1: the part pays.  "=" means that plans and generated code are the same without
 it, so that nothing is timed.  A part stays if it makes some program 5 % faster.  All variants of a program take turns.  About
-two hours on two quiet cores.
+two hours on two quiet cores; `--decide` needs a fraction of them, since it looks at a part no longer once it has paid ("-").
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def main(argv: list[str] | None = None) -> None:
         "rounds": options.rounds, "factor": options.steps, "lines": {form.name: form.lines() for form in forms}, "programs": {},
     }  # fmt: skip
     for program in options.programs:
-        result["programs"][program] = _measure(program, forms, options)
+        paid = {row[0] for row in rows(result) if not row[-1]} if options.decide and result["programs"] else set()
+        result["programs"][program] = _measure(program, [form for form in forms if form.name not in paid], options)
         path = _harness.save("worth", result, options.out)  # after each, so that nothing is lost
     print(_harness.table(["without", "lines", *options.programs, "best", "mean", ""], rows(result)))
     print(f"saved to {path}")
@@ -43,11 +44,8 @@ def main(argv: list[str] | None = None) -> None:
 def _measure(program: str, forms: Sequence[_forms.Form], options: argparse.Namespace) -> dict[str, Any]:
     """{"seconds": {name: of each round}, "same": names of what the program does not use}"""
     print(f"{program}: comparing plans", end="", flush=True)
-    whole, same = _plans(program, _forms.NOTHING), []
-    for form in forms:
-        if form.in_plans and _plans(program, form.name) == whole:
-            same.append(form.name)
-        print(".", end="", flush=True)
+    plans = _plans(program, [_forms.NOTHING, *(form.name for form in forms if form.in_plans)])
+    same = [name for name, digest in plans.items() if name != _forms.NOTHING and digest == plans[_forms.NOTHING]]
     timed = [_forms.NOTHING, *(form.name for form in forms if form.name not in same)]
     steps = SHORT if options.quick else max(1, round(programs.STEPS[program] * options.steps))
     print(f"\n  timing {len(timed)}, {steps} steps", end="", flush=True)
@@ -60,18 +58,24 @@ def _measure(program: str, forms: Sequence[_forms.Form], options: argparse.Names
     return {"steps": steps, "seconds": seconds, "same": same}
 
 
-def _command(name: str) -> list[str]:
-    return [sys.executable, "-m", "benchmarks._forms", name]
+def _command(*names: str) -> list[str]:
+    return [sys.executable, "-m", "benchmarks._forms", ",".join(names)]
 
 
-def _plans(program: str, name: str) -> str:
-    """A digest of all plans of the program and of the code generated for them."""
+def _plans(program: str, names: Sequence[str]) -> dict[str, str]:
+    """For each part a digest of all plans that the program has without it, and of the code generated for them."""
+    if len(names) < 2:
+        return {}
     with tempfile.TemporaryDirectory(prefix="headrace-worth-") as folder:
-        programs.timed(_command(name), program, SHORT, HEADRACE_DUMP=folder)
-        digest = hashlib.sha256()
-        for file in sorted(Path(folder).iterdir()):
-            digest.update(file.name.encode() + file.read_bytes())
-        return digest.hexdigest()
+        programs.timed(_command(*names), program, SHORT, HEADRACE_DUMP=folder)
+        return {name: _digest(Path(folder, name)) for name in names}
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(folder.iterdir()):
+        digest.update(file.name.encode() + file.read_bytes())
+    return digest.hexdigest()
 
 
 def rows(result: dict[str, Any]) -> list[list[str]]:
@@ -83,6 +87,9 @@ def rows(result: dict[str, Any]) -> list[list[str]]:
             if name in entry["same"]:
                 ratios.append(1.0)
                 cells.append("=")
+                continue
+            if name not in entry["seconds"]:  # it had paid before
+                cells.append("-")
                 continue
             of = {n: statistics.median(entry["seconds"][n]) for n in (name, _forms.NOTHING)}
             ratios.append(of[name] / of[_forms.NOTHING])
@@ -109,6 +116,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     add("--only", nargs="+", metavar="PART", help="parts to leave out in turn (default: all)")
     add("--rounds", type=int, default=3, help="runs of each, in turn (default: %(default)s)")
     add("--steps", type=float, default=1.0, metavar="FACTOR", help="of the programs' steps (default: %(default)s)")
+    add("--decide", action="store_true", help="leave out what has made a program 5 %% faster from those that follow")
     add(
         "--clock",
         choices=["wall", "cpu"],

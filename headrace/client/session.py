@@ -18,7 +18,7 @@ from headrace.client.fetch import Fetches, fetch_key
 from headrace.client.partial import Partial, checked_feeds
 from headrace.client.tensor_handle import KEEPING, TensorHandle
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
-from headrace.core.errors import InvalidArgumentError, NotFoundError, OpError
+from headrace.core.errors import NOT_FINITE, InvalidArgumentError, NotFoundError, OpError
 from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.graph import Graph
@@ -276,9 +276,9 @@ class BaseSession:
                 f"graph that has them: tf.Session(graph=...). {at()}"
             )
 
-    def _make_call(self, flat: Fetches, feeds: list[Tensor]) -> _Call:
+    def _make_call(self, flat: Fetches, feeds: list[Tensor], check_numbers: bool = False) -> _Call:
         mutations, generation = self._graph._mutations, self._resources.generation
-        plan = self._master.plan(feeds, flat.tensors, flat.targets)
+        plan = self._master.plan(feeds, flat.tensors, flat.targets, check_numbers=check_numbers)
         return _Call(self, plan, feeds, flat, mutations, generation)
 
     def _check_options(self, options: Any, run_metadata: Any) -> None:
@@ -350,6 +350,30 @@ class BaseSession:
             fed = [tensor for tensor, _ in expand_feeds(self._graph, feed_dict)]
         flat = Fetches(self._graph, fetches)
         return explain_request(self._master, fed, flat.tensors, flat.targets, passes)
+
+    def find_nan(self, fetches: Any, feed_dict: Any = None) -> InvalidArgumentError | None:
+        """Runs a step, as `run` does, until a number becomes NaN or infinite; returns the error that says where, or None.
+
+        The error names the op, the line that made it, and the range of its inputs.  The step stops there; if none is found
+        it has run to its end.  ``HEADRACE_CHECK_NUMERICS=1`` has every step of a program raise that error.
+
+        >>> x = tf.placeholder(tf.float32, [2], name='x')
+        >>> loss = tf.reduce_sum(tf.log(x, name='risky'))
+        >>> with tf.Session() as sess:
+        ...     error = sess.find_nan(loss, {x: [1.0, 0.0]})
+        ...     print(error.op.name, sess.find_nan(loss, {x: [1.0, 2.0]}))
+        risky None
+        """
+        self._check_can_run()
+        pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
+        call = self._make_call(Fetches(self._graph, fetches), [t for t, _ in pairs], check_numbers=True)
+        try:
+            self._execute(call, [v for _, v in pairs])
+        except InvalidArgumentError as error:
+            if NOT_FINITE not in error.message:
+                raise
+            return error
+        return None
 
     # ---- partial runs
 

@@ -12,7 +12,6 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-from headrace.cluster.limits import lost_seconds
 from headrace.cluster.membership import (
     ANSWER_FACTOR,
     PING_SECONDS,
@@ -31,6 +30,7 @@ from headrace.cluster.request import Answer, call
 from headrace.cluster.request import Ping as PingRequest
 from headrace.cluster.transport.interface import CLOSED, Peer, Transport
 from headrace.core.errors import OpError, make_error
+from headrace.core.silence import lost_seconds
 
 log = logging.getLogger("headrace.cluster")
 

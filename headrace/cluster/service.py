@@ -19,8 +19,6 @@ from typing import Any, Final
 from headrace.cluster.addresses import Addresses, Moves
 from headrace.cluster.admission import Admission
 from headrace.cluster.health import Health
-from headrace.cluster.leases import Leases, followed
-from headrace.cluster.limits import lost_seconds
 from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.remote_files import wait_for_files
 from headrace.cluster.request import (
@@ -69,8 +67,10 @@ from headrace.cluster.session_config import from_plain
 from headrace.cluster.sessions import RemoteSession, Sessions
 from headrace.cluster.status import process_status, transport_status, worker_status
 from headrace.cluster.transport.interface import CLOSED, Fail, Peer, Reply, Transport
+from headrace.cluster.visitors import Visitors, followed
 from headrace.core import errors
 from headrace.core.errors import OpError
+from headrace.core.silence import lost_seconds
 from headrace.passes.portable import Portable
 from headrace.resources.calling.copies import to_host
 from headrace.runtime.code.failure import as_told
@@ -98,7 +98,7 @@ class TaskService:
     begun_at: float = field(default_factory=monotonic)
     version: list[str] = field(default_factory=own_version)
     admission: Admission = field(default_factory=Admission)
-    leases: Leases = field(default_factory=Leases)
+    visitors: Visitors = field(default_factory=Visitors)
     _sessions: Sessions = field(init=False)
     residence: Residence = field(init=False)
     _peers: dict[str, Peer] = field(default_factory=dict)  # by address: tasks that partitions of this one send to
@@ -157,13 +157,13 @@ class TaskService:
         message.answer(Report(self.incarnation, {
             "task": self.worker.task, "address": self.addresses.get(self.worker.task, ""), "moves": self.addresses.moves,
             **process_status(self.begun_at), **worker_status(self.worker),
-            "leases": self.leases.status(lambda peer: len(self._sessions.of_peer(peer))),
+            "visitors": self.visitors.status(lambda peer: len(self._sessions.of_peer(peer))),
             **transport_status(self.endpoint, self.addresses, message.peer, refused),
         }))  # fmt: skip
 
     def open(self, request: Open, message: Message) -> None:
         """Begins a session, after the end of those that its client has given up: nothing of them comes later."""
-        name, client = request.session, self.leases.client(message.peer)
+        name, client = request.session, self.visitors.client(message.peer)
         self._sessions.fence(request.over, "its client has given it up")
         self._sessions.fence(self._sessions.before(client), "its client was started again")
         config = from_plain(request.config, self.worker.config)
@@ -351,7 +351,7 @@ class TaskService:
             self.residence.check_here()
         if who is None:
             return
-        before = self.leases.meet(who, peer, None if self.endpoint is None else self.endpoint.peer(peer))
+        before = self.visitors.meet(who, peer, None if self.endpoint is None else self.endpoint.peer(peer))
         for old in [] if before is None else list(before.peers.values()):
             if before is not None and old is not None:
                 log.warning("%s: %s", self.worker.task, followed(who, before.who))
@@ -359,7 +359,7 @@ class TaskService:
 
     def lost(self, peer: str, error: OpError) -> None:
         """Ends the sessions of a client that is gone, and the steps that a task that is gone would have sent to."""
-        self.leases.leave(peer)
+        self.visitors.leave(peer)
         self.residence.lost(peer)
         for task, sender in list(self._senders.items()):
             if sender == peer:
@@ -392,9 +392,9 @@ class TaskService:
         return partial(send, peer, task, session)
 
     def _peer(self, addresses: Mapping[str, str], task: str) -> Peer:
-        lease = self.leases.of_task(task)
-        if lease is not None and lease.can_be_dialed and not self.addresses.times_moved(task):
-            address: str | None = lease.who.address
+        visitor = self.visitors.of_task(task)
+        if visitor is not None and visitor.can_be_dialed and not self.addresses.times_moved(task):
+            address: str | None = visitor.who.address
         else:
             address = addresses.get(task)
         if address is None or self.endpoint is None:

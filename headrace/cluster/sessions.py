@@ -19,7 +19,7 @@ from headrace.resources.stepping.waiting import Done
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.session.partition_worker import PartitionWorker
 
-OVER: Final = 1024  # sessions that are known to be over
+OVER: Final = 2 * SESSIONS  # that are known to be over: all that there may be, lost twice
 
 
 class Standing:
@@ -58,6 +58,10 @@ class Standing:
             with self._idle:
                 self._idle.notify_all()
 
+    @property
+    def is_idle(self) -> bool:
+        return not self._steps
+
     def end(self, why: str) -> None:
         """No step begins any more."""
         self.over = self.over or why
@@ -65,7 +69,7 @@ class Standing:
     def wait(self) -> None:
         """Waits until no step is under way, of a session that is over."""
         with self._idle:
-            self._idle.wait_for(lambda: not self._steps)
+            self._idle.wait_for(lambda: self.is_idle)
 
 
 class RemoteSession:
@@ -163,12 +167,17 @@ class Sessions:
             session = self._live.pop(name, None)
             standing = self._over.get(name) or (Standing(None) if session is None else session.standing)
             self._over[name] = standing
-            while len(self._over) > OVER:
-                del self._over[next(iter(self._over))]
+            self._forget()
         standing.end(why)
         if session is not None:
             session.close()
         return standing
+
+    def _forget(self) -> None:
+        """Forgets the oldest if there are too many, but none whose steps are under way: a fence waits for these."""
+        idle = (name for name, standing in self._over.items() if standing.is_idle)
+        for name in list(itertools.islice(idle, max(0, len(self._over) - OVER))):
+            del self._over[name]
 
     def fence(self, names: Sequence[str], why: str) -> None:
         """Ends sessions, and waits until none of their steps is under way."""

@@ -30,6 +30,8 @@ from typing import Any
 
 from headrace.core.source import user_source
 
+NOT_FINITE = "a number is NaN or infinite: "  # how the message of a step whose numbers are checked begins
+
 OK = 0
 CANCELLED = 1
 UNKNOWN = 2

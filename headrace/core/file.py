@@ -18,7 +18,7 @@ import os
 import re
 import secrets
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, Any, Final
 
 from headrace.core import errors, remote_file
@@ -51,6 +51,15 @@ def file_error(error: OSError, path: str) -> errors.OpError:
     return make(None, None, f"{path}; {error.strerror or error}")
 
 
+@contextlib.contextmanager
+def file_errors(path: str) -> Iterator[None]:
+    """What the system says of a file inside the block becomes a `file_error`."""
+    try:
+        yield
+    except OSError as error:
+        raise file_error(error, path) from None
+
+
 _SCHEME: Final = re.compile(r"(?!file://)[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -64,10 +73,8 @@ def open_file(path: str, mode: str, buffering: int = -1) -> IO[bytes]:
     if is_remote(path):
         file: IO[bytes] = remote_file.opened(path, mode)
         return file
-    try:
+    with file_errors(path):
         return open(path.removeprefix("file://"), mode, buffering)
-    except OSError as error:
-        raise file_error(error, path) from None
 
 
 def open_to_read(path: str, compression: str = "") -> IO[bytes]:
@@ -108,10 +115,8 @@ def changed_at(path: str) -> float:
     """The time of the last change, in seconds since 1970."""
     if is_remote(path):
         return float(remote_file.Stat(path).mtime_nsec / 1e9)
-    try:
+    with file_errors(path):
         return os.stat(path.removeprefix("file://")).st_mtime
-    except OSError as error:
-        raise file_error(error, path) from None
 
 
 def make_folder(path: str, parents: bool = True) -> None:
@@ -120,15 +125,13 @@ def make_folder(path: str, parents: bool = True) -> None:
         remote_file.MakeDirs(path) if parents else remote_file.MkDir(path)
         return
     local = path.removeprefix("file://")
-    try:
+    with file_errors(path):
         if parents:
             os.makedirs(local or ".", exist_ok=True)
         elif local and not os.path.isdir(local):
             with contextlib.suppress(FileExistsError):  # another thread may make it too
                 os.mkdir(local)
             sync_folder(path)
-    except OSError as error:
-        raise file_error(error, path) from None
 
 
 def matching(pattern: str) -> list[str]:
@@ -159,10 +162,8 @@ def remove(path: str) -> None:
     if is_remote(path):
         remote_file.Remove(path)
         return
-    try:
+    with file_errors(path):
         os.remove(path.removeprefix("file://"))
-    except OSError as error:
-        raise file_error(error, path) from None
 
 
 def remove_empty_folder(path: str) -> None:
@@ -198,10 +199,8 @@ def sync_folder(path: str) -> None:
     """Waits until the names in the folder of the file ``path`` are on the disk."""
     if is_remote(path):
         return
-    try:
+    with file_errors(path):
         folder = os.open(os.path.dirname(path.removeprefix("file://")) or ".", os.O_RDONLY)
-    except OSError as error:
-        raise file_error(error, path) from None
     try:
         os.fsync(folder)
     except OSError as error:
@@ -216,10 +215,8 @@ def replace(old: str, new: str) -> None:
     if is_remote(old) or is_remote(new):
         remote_file.Replace(old, new)
         return
-    try:
+    with file_errors(new):
         os.replace(old.removeprefix("file://"), new.removeprefix("file://"))
-    except OSError as error:
-        raise file_error(error, new) from None
 
 
 def temporary_name(path: str) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes, errors, file_limits
-from headrace.core.file import file_error, make_folder, matching, open_file, open_to_read
+from headrace.core.file import file_errors, make_folder, matching, open_file
 from headrace.core.registry import op
-from headrace.ops.shared.string_array import array_of, decode, each, listed, on_host
+from headrace.ops.shared.string_array import array_of, decode, each, listed, on_host, scalar_of
 from headrace.resources.calling.value import FROM_TORCH
 
 # ---- numbers
@@ -360,8 +360,8 @@ def _path(filename, what="Input filename"):
 
 @read_file.kernel
 def _(filename):
-    with open_to_read(_path(filename)) as file:
-        return array_of([file.read()], ())
+    with open_file(_path(filename), "rb", 0) as file:  # it is read whole, so a buffer would only cost time
+        return scalar_of(file.read())
 
 
 write_file = op("WriteFile(filename: string[0], contents: string[0]) -> ()", host=True, stateful=True)
@@ -379,12 +379,10 @@ def _(filename, contents):
     path = _path(filename)
     if contents.ndim:
         raise ValueError(f"Contents tensor must be scalar, but had shape: {list(contents.shape)}")
-    try:
+    with file_errors(path):
         make_folder(os.path.dirname(path))
         with open_file(path, "wb") as file:
             file.write(contents[()])
-    except OSError as e:
-        raise file_error(e, path) from None
 
 
 matching_files = op(

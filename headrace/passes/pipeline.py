@@ -17,6 +17,7 @@ from enum import Enum
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.accumulate_product import accumulate_product
 from headrace.passes.bodies import bodies_within
+from headrace.passes.check_numbers import check_numbers
 from headrace.passes.choose_device import HasKernel
 from headrace.passes.copy_kept import copy_kept
 from headrace.passes.cse import cse
@@ -92,6 +93,7 @@ class Options:
     interpreted: bool = True  # rather than made for a compiler
     soft_placement: bool = False
     lower: bool = False  # loops and conditionals as primitives
+    check_numbers: bool = False  # a step stops where a number becomes NaN or infinite
     off: frozenset[str] = frozenset()  # names of passes to leave out
     after_each: Callable[[str, StepGraph], None] | None = None
     before_each: Callable[[Pass, StepGraph], None] | None = None
@@ -232,6 +234,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("place", Stage.PLACE, _place),
     Pass("insert_reads", Stage.READ, _plain(insert_reads)),
     Pass("late_reads", Stage.READ, _plain(late_reads)),
+    Pass("check_numbers", Stage.READ, _plain(check_numbers), ("check_numbers",)),
     Pass("drop_inputs", Stage.REWRITE, _plain(drop_inputs)),
     Pass("trim", Stage.REWRITE, _plain(trim), SIMPLIFY),  # now that devices are known
     Pass("trim_stashes", Stage.REWRITE, _plain(trim_stashes), SIMPLIFY),

@@ -10,11 +10,12 @@ from headrace.tools import launch as launching
 from headrace.tools import port as porting
 
 MISSING = "headrace: the command line needs typer: pip install 'headrace[cli]'"
+OWN_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": False}  # those of the program that is run
 
 
 def build(typer: Any) -> Any:
     """The command line; `typer` is handed in so that importing this file needs none."""
-    app = typer.Typer(add_completion=False, no_args_is_help=True, help="Headrace: TensorFlow 1 programs on PyTorch.")
+    app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
     paths = Annotated[list[str], typer.Argument(help="Python files, or folders of them.")]
     only_missing = Annotated[bool, typer.Option("--missing", help="Show what is missing only.")]
 
@@ -23,7 +24,8 @@ def build(typer: Any) -> Any:
 
     port.__annotations__ = {"paths": paths, "missing": only_missing}
     port.__doc__ = "Report which TensorFlow names a program uses and which of them Headrace lacks, without running it."
-    app.command()(port)
+    port.__doc__ += "\n\nExample: headrace port train.py models/"
+    app.command(short_help="Which TensorFlow names a program uses, and which are missing.")(port)
 
     program = Annotated[list[str], typer.Argument(help="A Python file, or -m and a module; then its own arguments.")]
     step = Annotated[int | None, typer.Option(help="Explain this request, counted from 1.", min=1)]
@@ -37,8 +39,8 @@ def build(typer: Any) -> Any:
 
     explain.__annotations__ = {"program": program, "step": step, "fetch": fetch, "passes": passes, "as_json": as_json}
     explain.__doc__ = "Run a program up to a step, by default the one of its loop, and say how that step would run."
-    own_arguments = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-    app.command(context_settings=own_arguments)(explain)
+    explain.__doc__ += "\n\nExample: headrace explain train.py --batch=64"
+    app.command(context_settings=OWN_ARGUMENTS, short_help="How a step of a program would run.")(explain)
 
     target = Annotated[str, typer.Argument(help="grpc://host:port of any task of the cluster.")]
     once = Annotated[bool, typer.Option("--json", help="Print JSON, once.")]
@@ -51,8 +53,70 @@ def build(typer: Any) -> Any:
 
     top.__annotations__ = {"target": target, "as_json": once, "interval": interval}
     top.__doc__ = "Show what the tasks of a running cluster do: steps, links, queues, who waits on what."
-    app.command()(top)
-    app.command(context_settings=own_arguments)(launching.command(typer))
+    top.__doc__ += "\n\nExample: headrace top grpc://localhost:2222"
+    app.command(short_help="What the tasks of a running cluster do.")(top)
+    launch = launching.command(typer)
+    app.command(context_settings=OWN_ARGUMENTS, short_help="Run a program as servers and workers on Ray.")(launch)
+    _add_own(app, typer, as_json)
+    return app
+
+
+def _add_own(app: Any, typer: Any, as_json: Any) -> None:
+    """The commands about Headrace itself."""
+    self_test = Annotated[bool, typer.Option("--test/--no-test", help="Try a training step, the compiler, a server.")]
+    prune = Annotated[float | None, typer.Option(help="Remove what was not used for so many days.", min=0.0)]
+
+    def doctor(as_json=False, test=True):
+        from headrace.tools.doctor import examine
+
+        raise typer.Exit(examine(as_json, test))
+
+    doctor.__annotations__ = {"as_json": as_json, "test": self_test}
+    doctor.__doc__ = "Say whether this machine is all right: versions, devices, compiler, settings, what is missing."
+    doctor.__doc__ += "\n\nExample: headrace doctor"
+    app.command(short_help="Is this machine all right?")(doctor)
+
+    def cache(prune=None, as_json=False):
+        from headrace.tools.cache import show
+
+        raise typer.Exit(show(prune, as_json))
+
+    cache.__annotations__ = {"prune": prune, "as_json": as_json}
+    cache.__doc__ = "Say where compiled code is kept and how large it is.\n\nExample: headrace cache --prune 30"
+    app.command(short_help="Where compiled code is kept; --prune removes old code.")(cache)
+
+    path = Annotated[str, typer.Argument(help="A file, a folder, or the prefix of a checkpoint.")]
+    limit = Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)]
+
+    def inspect(path, as_json=False, limit=50):
+        from headrace.tools.inspect import show
+
+        raise typer.Exit(show(path, as_json, limit))
+
+    inspect.__annotations__ = {"path": path, "as_json": as_json, "limit": limit}
+    inspect.__doc__ = "Say what is in a checkpoint, a SavedModel, a graph, an event file or a file of records."
+    inspect.__doc__ += "\n\nExample: headrace inspect model/"
+    app.command(short_help="What is in a checkpoint, SavedModel, graph, event or record file.")(inspect)
+
+    def demo(arguments=()):
+        from headrace.tools.demo import main as run_demo
+
+        raise typer.Exit(run_demo(arguments))
+
+    demo.__annotations__ = {"arguments": Annotated[list[str] | None, typer.Argument(help="--steps, --seed ...")]}
+    demo.__doc__ = "Train a small network on handwritten digits.\n\nExample: headrace demo --steps 500"
+    app.command(context_settings=OWN_ARGUMENTS, short_help="Train a small network on handwritten digits.")(demo)
+
+    def version():
+        print(_version())
+
+    version.__doc__ = "Say which version of Headrace this is, and on what it runs."
+    app.command()(version)
+
+    def say_version(asked):
+        if asked:
+            version()
+            raise typer.Exit
 
     task = Annotated[str, typer.Option(help="The task to move: ps:2.")]
     to = Annotated[str, typer.Option(help="host:port of the server that is to have it, as all tasks reach it.")]
@@ -86,11 +150,19 @@ def build(typer: Any) -> Any:
     app.command()(serve)
 
     @app.callback()
-    def root() -> None:
+    def root(version=False) -> None:
         pass
 
+    option = typer.Option("--version", help="Show the version and exit.", callback=say_version, is_eager=True)
+    root.__annotations__ = {"version": Annotated[bool, option]}
     root.__doc__ = "Headrace: TensorFlow 1 programs on PyTorch."
-    return app
+
+
+def _version() -> str:
+    from headrace.tools.doctor import versions
+
+    own, *others = (f"{name} {number}" for name, number in versions().items())
+    return f"{own} ({', '.join(others)})"
 
 
 def main() -> int:

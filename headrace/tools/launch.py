@@ -69,6 +69,7 @@ def command(typer: Any) -> Callable[..., None]:
 
     run.__name__ = "launch"
     run.__doc__ = "Run a program as parameter servers and workers on Ray: on this machine, or on a Ray cluster."
+    run.__doc__ += "\n\nExample: headrace launch --ps 2 --workers 4 train.py --batch=64"
     run.__annotations__ = {
         "program": Annotated[list[str], typer.Argument(help="A Python file; then its own arguments.")],
         "ps": option(int, "Number of parameter servers."),

@@ -14,7 +14,9 @@ def report(before: Sample, after: Sample) -> dict[str, Any]:
     return {
         "tasks": [_task(name, before.get(name, {}), status) for name, status in after.items()],
         "links": _links(before, after),
-        "leases": [{"on": task, **lease} for task, status in after.items() for lease in status.get("leases", ())],
+        "visitors": [
+            {"on": task, **visitor} for task, status in after.items() for visitor in status.get("visitors", ())
+        ],
         "queues": [{"task": task, **queue} for task, status in after.items() for queue in status.get("queues", ())],
         "replicas": [{"task": task, **one} for task, status in after.items() for one in status.get("replicas", ())],
         "stages": [
@@ -34,7 +36,7 @@ def report(before: Sample, after: Sample) -> dict[str, Any]:
 def _task(name: str, before: Status, after: Status) -> dict[str, Any]:
     if "error" in after:
         return {"task": name, "error": after["error"]}
-    apart = ("links", "leases", "queues", "replicas", "iterators", "time")
+    apart = ("links", "visitors", "queues", "replicas", "iterators", "time")
     own = {key: value for key, value in after.items() if key not in apart}
     return {**own, "steps_per_second": _rate(before, after, "steps_done", before, after)}
 

@@ -30,8 +30,8 @@ def tables(report: dict[str, Any], title: str = "") -> RenderableType:
         parts += [Text(""), _replicas(report["replicas"])]
     if report["stages"]:
         parts += [Text(""), _stages(report["stages"])]
-    if report["leases"]:
-        parts += [Text(""), _leases(report["leases"])]
+    if report["visitors"]:
+        parts += [Text(""), _visitors(report["visitors"])]
     if report["links"]:  # last: there are many of them, and a small terminal cuts them off
         parts += [Text(""), _links(report["links"])]
     return Group(*parts)
@@ -89,13 +89,13 @@ def _links(links: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def _leases(leases: Sequence[dict[str, Any]]) -> Table:
+def _visitors(visitors: Sequence[dict[str, Any]]) -> Table:
     """Who has connected to each task; red: its connections are over."""
     table = _table("connected to", "who", "at...", ">last heard", ">sessions")
-    for lease in leases:
-        who = Text(short(lease["task"]) or "a client", style="" if lease["connections"] else "red")
-        heard = f"{duration(lease['silent_seconds'])} ago"
-        table.add_row(short(lease["on"]), who, lease["address"], heard, str(lease["sessions"]))
+    for visitor in visitors:
+        who = Text(short(visitor["task"]) or "a client", style="" if visitor["connections"] else "red")
+        heard = f"{duration(visitor['silent_seconds'])} ago"
+        table.add_row(short(visitor["on"]), who, visitor["address"], heard, str(visitor["sessions"]))
     return table
 
 

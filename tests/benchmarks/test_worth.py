@@ -54,6 +54,20 @@ def test_the_table() -> None:
     ]
 
 
+def test_a_part_that_has_paid_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = []
+
+    def measure(program: str, forms: list[_forms.Form], options: object) -> dict[str, object]:
+        asked.append([form.name for form in forms])
+        return {"seconds": {_forms.NOTHING: [1.0], **{form.name: [2.0] for form in forms[:1]}}, "same": asked[-1][1:]}
+
+    monkeypatch.setattr(worth, "_measure", measure)
+    worth.main(["--decide", "--programs", "mlp", "gan", "--only", "cse", "sink", "--out", str(tmp_path)])
+    assert asked == [["cse", "sink"], ["sink"]]
+    cells = [row[2:4] for row in worth.rows(json.loads((tmp_path / "worth.json").read_text()))]
+    assert cells == [["2.00", "-"], ["=", "2.00"]]
+
+
 def test_unknown_parts_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         worth.main(["--only", "tea"])

@@ -35,7 +35,7 @@ class Model:
         self.step = tf.train.get_or_create_global_step()
         self.optimizer = wrap(tf.train.AdamOptimizer(0.05))
         self.train = self.optimizer.minimize(self.loss, self.step)
-        self.values = tf.trainable_variables()
+        self.values = self.all = tf.trainable_variables()
 
     @staticmethod
     def weights(name: str, shape: list[int]) -> Any:
@@ -97,6 +97,76 @@ def test_synchronous_workers_over_two_servers_equal_large_batches(cluster: Local
     for values in Job(cluster, "sync").run(body):
         for value, other in zip(values, expected, strict=True):
             np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-5)
+
+
+def test_an_update_that_was_begun_on_one_of_two_servers_is_finished(cluster: LocalCluster) -> None:
+    """By the other worker, of the gradients of both: variables, slots and the step are those of one large batch."""
+
+    def session(index: int) -> tuple[Any, Model, dict[str, list[Any]]]:
+        device = f"/job:worker/task:{index}"
+        setter = tf.train.replica_device_setter(cluster=cluster.spec, worker_device=device)
+        with tf.Graph().as_default() as graph, tf.device(setter):
+            model = Model(lambda one: tf.train.replicas(one, "sync", 2))
+            init, join = tf.global_variables_initializer(), tf.local_variables_initializer()
+            model.all = tf.global_variables()
+        ops: dict[str, list[Any]] = {}
+        for op in graph.get_operations():
+            ops.setdefault(op.type, []).append(op)
+        config = tf.ConfigProto(device_filters=["/job:ps", device], compile="off")
+        made = tf.Session(cluster.target("worker", index), graph, config)
+        if index == 0:
+            made.run(init)
+        made.run(join)
+        return made, model, ops
+
+    (first, model, ops), (second, other, others) = session(0), session(1)
+    with first, second, ThreadPoolExecutor(2) as pool:
+        lost = pool.submit(first.run, model.train, model.feeds(slice(0, None, 2)))
+        trained = pool.submit(second.run, other.train, other.feeds(slice(1, None, 2)))
+        assert not first.run(ops["_LeadReplicas"][0].outputs[0])
+        (note,) = [op for op in ops["_NoteWritten"] if "update_first" in op.control_inputs[0].name]
+        first.run(note)
+        first.close()
+        with pytest.raises((tf.errors.CancelledError, RuntimeError)):
+            lost.result(WAIT_S)
+        assert second.run(others["_LeadReplicas"][0].outputs[0])
+        second.run(others["_UpdateIsMade"][0])
+        trained.result(WAIT_S)
+        values = second.run(other.all)
+    with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(compile="off")) as alone:
+        model = Model(lambda one: one)
+        alone.run(tf.global_variables_initializer())
+        alone.run(model.train, model.feeds())
+        expected = alone.run(tf.global_variables())
+    assert len(values) == len(expected) == 9
+    for value, wanted in zip(values, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("worker_device", ["", "/job:worker"])
+def test_workers_without_a_task_in_their_device_have_the_names_of_their_tasks(
+    cluster: LocalCluster, worker_device: str
+) -> None:
+    setter = tf.train.replica_device_setter(cluster=cluster.spec, worker_device=worker_device)
+    with tf.Graph().as_default(), tf.device(setter):
+        model = Model(lambda one: tf.train.replicas(one, "async", 2))
+        init, join = tf.global_variables_initializer(), tf.local_variables_initializer()
+        sessions = [
+            tf.Session(
+                cluster.target("worker", i), config=tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{i}"])
+            )
+            for i in range(2)
+        ]
+        try:
+            sessions[0].run(init)
+            for session in sessions:
+                session.run(join)
+            report = model.optimizer.report(sessions[1])
+        finally:
+            for session in sessions:
+                session.close()
+    assert list(report["by_worker"]) == [f"/job:worker/replica:0/task:{i}" for i in range(2)]
+    assert report["worker"] == "/job:worker/replica:0/task:1"
 
 
 @pytest.mark.parametrize(("mode", "lost"), [*((mode, 1) for mode in MODES), ("stale", 0), ("sync", 0)])
@@ -176,6 +246,28 @@ def test_a_synchronous_worker_that_is_killed_is_not_waited_for(processes: list[R
         ask(everybody, "values")
         for index in everybody:
             np.testing.assert_allclose(processes[index].answer(), np.full((2, 4), value), rtol=1e-5)
+
+
+@pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")
+def test_a_worker_that_is_lost_in_the_same_moment_as_the_server_is_not_waited_for(processes: list[Role]) -> None:
+    """The others know of three, and two come back.  Nobody else comes within the time of a silence."""
+    *workers, lost, server, _ = processes
+    for role in (*workers, lost):
+        role.ask("step")
+    assert [role.answer() for role in (*workers, lost)] == [1, 1, 1]
+    lost.kill()
+    server.start()
+    assert server.answer() == "ready"
+    for _ in range(2):
+        for role in workers:
+            role.ask("step")
+        steps = [role.answer() for role in workers]
+        assert steps[0] == steps[1] and isinstance(steps[0], int), steps
+    lost.start()
+    assert lost.answer() == "ready"
+    for role in (*workers, lost):
+        role.ask("step")
+    assert len({role.answer() for role in (*workers, lost)}) == 1
 
 
 @pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import headrace as tf
 from headrace.cluster import connection as connection_module
 from headrace.cluster import sessions as sessions_module
+from headrace.cluster.admission import SESSIONS
 from headrace.cluster.opened import Opened
 from headrace.cluster.request import Close, Hello, Introduction, Open, Register, Run, Send, Take, ask
 from headrace.cluster.session_config import to_plain
@@ -105,6 +106,27 @@ def test_as_many_as_may_come_late_are_remembered(monkeypatch: pytest.MonkeyPatch
     for i in range(30):
         sessions.end(f"s{i}", "it was ended")
     assert [i for i in range(30) if sessions.is_over(f"s{i}")] == list(range(20, 30))
+
+
+def test_all_sessions_that_may_be_open_can_be_lost_twice() -> None:
+    sessions = Sessions(PS)
+    names = [f"s{i}" for i in range(2 * SESSIONS)]
+    for name in names:
+        sessions.end(name, "its client was lost")
+    assert all(map(sessions.is_over, names))
+
+
+def test_a_session_whose_steps_are_under_way_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions_module, "OVER", 2)
+    sessions, session = Sessions(PS), remote()
+    sessions.add("slow", session)
+    session.run(0, 1, [], lambda *result: None, None)
+    for name in ("slow", "a", "b", "c"):
+        sessions.end(name, "its client was lost")
+    assert [name for name in ("slow", "a", "b", "c") if sessions.is_over(name)] == ["slow", "c"]
+    session.partitions.end_one()
+    sessions.end("d", "its client was lost")
+    assert not sessions.is_over("slow")
 
 
 def test_sessions_of_earlier_processes_of_a_task() -> None:

@@ -45,7 +45,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def train(
-    cluster: Cluster, folder: Path, synchronous: bool, **options: Any
+    cluster: Cluster, folder: Path, synchronous: bool, mode: dict[str, Any] | None = None, **options: Any
 ) -> tuple[list[int], list[float], list[float]]:
     """The steps, and both variables, before and after the second server has lost its variables."""
     with tf.device("/job:ps/task:0"):
@@ -57,6 +57,8 @@ def train(
     hooks = []
     if synchronous:
         optimizer = tf.train.SyncReplicasOptimizer(optimizer, replicas_to_aggregate=1)
+    if mode is not None:
+        optimizer = tf.train.replicas(optimizer, workers=1, **mode)
     minimize = optimizer.minimize(-(kept + lost), step)  # each step adds one to both
     if synchronous:
         hooks.append(optimizer.make_session_run_hook(is_chief=True, num_tokens=0))
@@ -99,3 +101,22 @@ def test_a_synchronous_job_has_one_moment(cluster: Cluster, tmp_path: Path, capl
     steps, before, after = train(cluster, tmp_path, True)
     assert steps[1] < steps[0] and before == [steps[0]] * 2 and after == [steps[1]] * 2
     assert warnings(caplog) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "restored"),
+    [
+        ({"mode": "sync"}, [3, 3.0, 3.0]),
+        ({"mode": "backup", "backups": 0}, [3, 3.0, 3.0]),
+        ({"mode": "quorum", "quorum": 1}, [3, 3.0, 3.0]),
+        ({"mode": "async"}, [5, 5.0, 3.0]),
+        ({"mode": "stale", "staleness": 1}, [5, 5.0, 3.0]),
+        ({"mode": "local", "steps": 1}, [5, 5.0, 3.0]),
+    ],
+    ids=lambda one: one["mode"] if isinstance(one, dict) else "",
+)
+def test_replicas_that_gather_gradients_have_one_moment(
+    cluster: Cluster, tmp_path: Path, mode: dict[str, Any], restored: list[float]
+) -> None:
+    steps, before, after = train(cluster, tmp_path, False, mode)
+    assert steps[0] == 5 and before == [5.0, 5.0] and [steps[1], *after] == restored

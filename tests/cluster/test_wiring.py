@@ -173,7 +173,7 @@ def test_the_newest_is_told_where_it_can_be_dialed(make: Any) -> None:
     try:
         for incarnation, where in ((1, "127.0.0.1:1"), (2, "10.1.2.3:2222"), (2, "10.1.2.3:2222"), (3, "0.0.0.0:2222")):
             ask(endpoint.connect(address), Ping(W0, Introduction(W1, incarnation, where)), seconds=20)
-            assert service.leases.of_task(W1).can_be_dialed == where.startswith("10.")
+            assert service.visitors.of_task(W1).can_be_dialed == where.startswith("10.")
     finally:
         endpoint.close()
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from conformance.wire import weights
+from conformance.wire import CallRun
 
 import headrace as tf
 from headrace.core.dtypes import DType
@@ -23,12 +23,10 @@ from headrace.core.shape import TensorShape
 from headrace.graph.build import call as build
 from headrace.graph.constant import make_array
 from headrace.graph.convert import make_constant
-from headrace.graph.operation import Operation
 from headrace.library.testing.opcheck import Sample, Slot, flatten
 
 Call = dict[str, Any]
 Result = dict[str, Any]
-DIFFERENTIABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
 class NotData(Exception):
@@ -104,32 +102,10 @@ def _name(array: Any) -> str:
     return "string" if array.dtype.kind in "OSU" else tf.as_dtype(array.dtype).name
 
 
-def _attribute(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    ((kind, content),) = value.items()
-    if kind == "type":
-        return tf.as_dtype(content)
-    if kind == "types":
-        return [tf.as_dtype(name) for name in content]
-    if kind == "shape":
-        return TensorShape(content)
-    if kind == "shapes":
-        return [TensorShape(shape) for shape in content]
-    return make_array(content["value"], tf.as_dtype(content["dtype"]))
-
-
 # ---- running
 
 
-class _Run:
-    def __init__(self, call: Call) -> None:
-        self.call = call
-        self.feed: dict[Any, Any] = {}
-        self.setup: list[Any] = []
-        self.flat: list[Any] = []
-        self.refs: list[Any] = []
-
+class _Run(CallRun):
     def input(self, item: dict[str, Any]) -> Any:
         dtype = tf.as_dtype(item["dtype"])
         value = item["value"]
@@ -141,7 +117,8 @@ class _Run:
             )
             self.refs.append(made)
             if value is not None:
-                self.setup.append(build(REGISTRY.get("Assign"), (made, make_constant(value, dtype, "start")), {}).op)
+                start = make_constant(value, dtype, "start")
+                self.setup.append((build(REGISTRY.get("Assign"), (made, start), {}).op, {}))
         elif item.get("host"):
             made = make_constant(value, dtype, "host")
         else:
@@ -150,53 +127,20 @@ class _Run:
         self.flat.append(made)
         return made
 
-    def build(self) -> Operation:
-        grouped = [[self.input(i) for i in x] if isinstance(x, list) else self.input(x) for x in self.call["inputs"]]
-        attrs = {name: _attribute(value) for name, value in self.call["attrs"].items()}
-        made = build(REGISTRY.get(self.call["op"]), grouped, attrs)
-        return made if isinstance(made, Operation) else tf.get_default_graph().get_operations()[-1]
+    def call_op(self, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+        return build(REGISTRY.get(self.call["op"]), inputs, attrs)
 
-    def run(self) -> Result:
-        config = tf.ConfigProto(compile="off")
-        with tf.Graph().as_default() as graph, tf.Session(graph=graph, config=config) as session:
-            node = self.build()
-            found: Result = {"static": [_dims(t.shape) for t in node.outputs]}
-            if self.setup:
-                session.run(self.setup)
-            plain = [t for t in node.outputs if t.dtype.base_dtype not in (tf.resource, tf.variant)]
-            values = session.run(plain or node, self.feed) or []
-            found["outputs"] = [_out(t, v) for t, v in zip(plain, values, strict=True)]
-            if self.refs:
-                found["state"] = [_out(t, v) for t, v in zip(self.refs, session.run(self.refs), strict=True)]
-            elif self.call.get("gradient", True):
-                found["gradients"] = self.gradients(session, plain, values)
-            return found
+    def tensor(self, value: Any, dtype: str) -> Any:
+        return make_array(value, tf.as_dtype(dtype))
 
-    def gradients(self, session: Any, outputs: list[Any], values: list[Any]) -> Any:
-        ys = [(t, v) for t, v in zip(outputs, values, strict=True) if t.dtype.name in DIFFERENTIABLE]
-        xs = [t for t in self.flat if t.dtype.name in DIFFERENTIABLE and t in self.feed]
-        if not ys or not xs:
-            return []
-        grads = [make_constant(weights(np.shape(v), t.dtype.name), t.dtype, "weights") for t, v in ys]
-        try:
-            made = tf.gradients([t for t, _ in ys], xs, grads)
-            dense = [None if g is None else tf.convert_to_tensor(g) for g in made]
-            fetched = iter(session.run([g for g in dense if g is not None], self.feed))
-        except Exception as e:
-            return f"{type(e).__name__}: {e}"[:300]
-        return [None if g is None else _out(g, next(fetched)) for g in dense]
-
-
-def _out(tensor: Any, value: Any) -> dict[str, Any]:
-    dtype = tensor.dtype.base_dtype.name
-    array = np.asarray(value, dtype=object) if dtype == "string" else _bare(value)
-    return {"dtype": dtype, "value": array}
+    def array(self, value: Any, dtype: str) -> Any:
+        return np.asarray(value, dtype=object) if dtype == "string" else _bare(value)
 
 
 def run(call: Call) -> Result:
     """What Headrace makes of a call."""
     try:
-        return _Run(call).run()
+        return _Run(tf, tf.ConfigProto(compile="off"), call).run()
     except Exception as e:
         return {"error": type(e).__name__, "message": str(e)[:300]}
 

@@ -18,12 +18,11 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import numpy as np
 import tensorflow.compat.v1 as tf
 from tensorflow.python.framework import op_def_registry
-from wire import receive, send, weights
+from wire import CallRun, receive, send
 
 CONFIG = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
 CONFIG.graph_options.rewrite_options.disable_meta_optimizer = True
 CONFIG.graph_options.optimizer_options.opt_level = -1
-DIFFERENTIABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 # What TensorFlow says where it only lacks a kernel or a dtype, so that running is no contradiction.
 UNSUPPORTED = (
     "not in list of allowed values", "No OpKernel was registered", "Could not satisfy device",
@@ -52,33 +51,11 @@ def from_numpy(value: Any, dtype: str) -> Any:
     return value.view(QUANTIZED[dtype]) if dtype in QUANTIZED else value
 
 
-def attribute(value: Any) -> Any:
-    """An attribute from its description."""
-    if not isinstance(value, dict):
-        return value
-    ((kind, content),) = value.items()
-    if kind == "type":
-        return tf.as_dtype(content)
-    if kind == "types":
-        return [tf.as_dtype(name) for name in content]
-    if kind == "shape":
-        return tf.TensorShape(content)
-    if kind == "shapes":
-        return [tf.TensorShape(shape) for shape in content]
-    if kind == "tensor":
-        return tf.make_tensor_proto(to_numpy(content["value"], content["dtype"]), tf.as_dtype(content["dtype"]))
-    raise ValueError(f"unknown kind of attribute {kind!r}")
-
-
-class Run:
-    """One call on its way through a graph of its own."""
+class Run(CallRun):
+    """A call in TensorFlow."""
 
     def __init__(self, call: dict[str, Any]) -> None:
-        self.call = call
-        self.feed: dict[Any, Any] = {}
-        self.setup: list[Any] = []
-        self.flat: list[Any] = []
-        self.refs: list[Any] = []
+        super().__init__(tf, CONFIG, call)
         self.session: Any = None
 
     def input(self, item: dict[str, Any]) -> Any:
@@ -90,67 +67,43 @@ class Run:
             self.refs.append(made)
             if value is not None:
                 given = tf.placeholder(dtype, value.shape)
-                self.setup.append((tf.raw_ops.Assign(ref=made, value=given), {given: value}))
+                self.setup.append((tf.raw_ops.Assign(ref=made, value=given).op, {given: value}))
         elif self.call.get("form") == "static" or (item.get("host") and self.call.get("form") != "late"):
             made = tf.constant(value, dtype, value.shape)
         else:
-            made = tf.placeholder(dtype, self.static(item, value))
+            made = tf.placeholder(dtype, self.shown(item, value))
             self.feed[made] = value
         self.flat.append(made)
         return made
 
-    def static(self, item: dict[str, Any], value: Any) -> Any:
+    def shown(self, item: dict[str, Any], value: Any) -> Any:
         """What the graph is told of the shape of an input."""
         known = self.call.get("known", True) and self.call.get("form") != "late"
         return item.get("shape", value.shape) if known else None
 
-    def build(self) -> Any:
+    def call_op(self, inputs: list[Any], attrs: dict[str, Any]) -> Any:
         definition = op_def_registry.get(self.call["op"])
-        grouped = [
-            [self.input(i) for i in item] if isinstance(item, list) else self.input(item)
-            for item in self.call["inputs"]
-        ]
         names = [arg.name for arg in definition.input_arg]
-        if len(names) != len(grouped):
-            raise LookupError(f"{self.call['op']} takes {names}, given were {len(grouped)} inputs")
-        attrs = {name: attribute(value) for name, value in self.call["attrs"].items()}
+        if len(names) != len(inputs):
+            raise LookupError(f"{self.call['op']} takes {names}, given were {len(inputs)} inputs")
         if self.call["op"] == "Const":  # numpy has no bfloat16, so that its values come as float32
             attrs["value"] = tf.make_tensor_proto(tf.make_ndarray(attrs["value"]), attrs["dtype"])
         inferred = {arg.type_attr for arg in definition.input_arg} | {arg.number_attr for arg in definition.input_arg}
         inferred |= {arg.type_list_attr for arg in definition.input_arg}
         attrs = {name: value for name, value in attrs.items() if name not in inferred}
         attributes = [attr.name for attr in definition.attr]
-        given = dict(zip(names, grouped, strict=True))
+        given = dict(zip(names, inputs, strict=True))
         function = getattr(tf.raw_ops, self.call["op"])
         known = inspect.signature(function).parameters
         spare = [p for p in known if p not in (*given, *attributes, "name")]  # a few go by other names in Python
         given = {n if n in known else spare.pop(0): v for n, v in {**given, **attrs}.items()}
-        made = function(**given)
-        return made if isinstance(made, tf.Operation) else tf.get_default_graph().get_operations()[-1]
+        return function(**given)
 
-    def run(self) -> dict[str, Any]:
-        with tf.Graph().as_default() as graph, tf.Session(config=CONFIG, graph=graph) as session:
-            node = self.build()
-            found: dict[str, Any] = {
-                "static": [t.shape.as_list() if t.shape.rank is not None else None for t in node.outputs]
-            }
-            for target, feed in self.setup:
-                session.run(target.op, feed)
-            plain = [t for t in node.outputs if t.dtype.base_dtype not in (tf.resource, tf.variant)]
-            values = session.run(plain or node, self.feed)
-            found["outputs"] = [
-                {"dtype": t.dtype.base_dtype.name, "value": from_numpy(v, t.dtype.base_dtype.name)}
-                for t, v in zip(plain, values or [], strict=True)
-            ]
-            if self.refs:
-                after = session.run(self.refs)
-                found["state"] = [
-                    {"dtype": t.dtype.base_dtype.name, "value": from_numpy(v, t.dtype.base_dtype.name)}
-                    for t, v in zip(self.refs, after, strict=True)
-                ]
-            elif self.call.get("gradient", True):
-                found["gradients"] = self.gradients(session, plain, found["outputs"])
-            return found
+    def tensor(self, value: Any, dtype: str) -> Any:
+        return tf.make_tensor_proto(to_numpy(value, dtype), tf.as_dtype(dtype))
+
+    def array(self, value: Any, dtype: str) -> Any:
+        return from_numpy(value, dtype)
 
     def outcome(self) -> dict[str, Any]:
         """Whether the call fails: the phase and the class of the error; the static shapes if it was only to be built."""
@@ -160,8 +113,7 @@ class Run:
             except Exception as e:
                 return self.failure("building", e)
         if self.call["form"] == "partial":
-            static = [t.shape.as_list() if t.shape.rank is not None else None for t in self.node.outputs]
-            return {"static": static}
+            return {"static": self.static(self.node)}
         if self.call["form"] == "static":
             return {}
         self.session = tf.Session(config=CONFIG, graph=self.graph)
@@ -170,10 +122,7 @@ class Run:
     def run_late(self) -> dict[str, Any]:
         """Whether the node fails with what is fed."""
         try:
-            for target, feed in self.setup:
-                self.session.run(target.op, feed)
-            plain = [t for t in self.node.outputs if t.dtype.base_dtype not in (tf.resource, tf.variant)]
-            self.session.run(plain or self.node, self.feed)
+            self.run_node(self.session, self.node)
         except Exception as e:
             return self.failure("running", e)
         return {}
@@ -191,24 +140,6 @@ class Run:
         if any(words in text for words in UNSUPPORTED):
             return {"unsupported": text[:200]}
         return {"phase": phase, "error": type(error).__name__, "message": text[:200]}
-
-    def gradients(self, session: Any, outputs: list[Any], values: list[Any]) -> Any:
-        """One entry per flat input: None, or the gradient; a text where TensorFlow has none or fails."""
-        ys = [(t, v) for t, v in zip(outputs, values, strict=True) if t.dtype.name in DIFFERENTIABLE]
-        xs = [t for t in self.flat if t.dtype.name in DIFFERENTIABLE and t in self.feed]
-        if not ys or not xs:
-            return []
-        grads = [tf.constant(weights(v["value"].shape, v["dtype"]), t.dtype) for t, v in ys]
-        try:
-            made = tf.gradients([t for t, _ in ys], xs, grads)
-            dense = [None if g is None else tf.convert_to_tensor(g) for g in made]
-            fetched = iter(session.run([g for g in dense if g is not None], self.feed))
-        except Exception as e:
-            return f"{type(e).__name__}: {e}"[:200]
-        return [
-            None if g is None else {"dtype": g.dtype.name, "value": from_numpy(next(fetched), g.dtype.name)}
-            for g in dense
-        ]
 
 
 def flat_items(call: dict[str, Any]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ REPLICAS = "needs workers; tests/library/train/replica/test_replicas.py runs it"
 WITHOUT_SAMPLES = {
     **{d.name: DATASETS for d in REGISTRY if "/headrace/ops/dataset/" in d.location},
     **{d.name: REPLICAS for d in REGISTRY if "/headrace/ops/replicas.py" in d.location},
+    "_CheckNumbers": "beside nodes of a step whose numbers are checked; tests/passes/test_check_numbers.py runs it",
     "BytesInUse": "differs between machines; tests/ops/test_memory_stats.py runs it",
     "BytesLimit": "differs between machines; tests/ops/test_memory_stats.py runs it",
     "MaxBytesInUse": "accelerators have it; tests/gpu_check.py runs it",

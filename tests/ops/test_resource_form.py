@@ -87,18 +87,17 @@ def test_eager_updates() -> None:
         assert before.numpy().tolist() == [2.0, 3.0] and v.numpy().tolist() == [1.0, 9.0]
 
 
-def test_gradient_of_a_gather_with_a_batch() -> None:
+def test_gradient_of_a_gather_with_a_batch(session: tf.Session) -> None:
     v = tf.Variable(np.arange(12.0, dtype=np.float64).reshape(2, 3, 2), use_resource=True)
     rows = tf.raw_ops.ResourceGather(resource=v.handle, indices=[[2, 0], [1, 1]], dtype=tf.float64, batch_dims=1)
     slope = tf.gradients(tf.square(rows), v)[0]
-    with tf.Session() as session:
-        session.run(v.initializer)
-        taken = session.run(rows)
-        wanted = np.zeros((2, 3, 2))
-        for batch, chosen in enumerate([[2, 0], [1, 1]]):
-            for place, row in enumerate(chosen):
-                wanted[batch, row] += 2 * taken[batch, place]
-        np.testing.assert_allclose(session.run(slope), wanted)
+    session.run(v.initializer)
+    taken = session.run(rows)
+    wanted = np.zeros((2, 3, 2))
+    for batch, chosen in enumerate([[2, 0], [1, 1]]):
+        for place, row in enumerate(chosen):
+            wanted[batch, row] += 2 * taken[batch, place]
+    np.testing.assert_allclose(session.run(slope), wanted)
 
 
 def test_errors() -> None:

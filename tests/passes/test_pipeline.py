@@ -11,6 +11,7 @@ from headrace.passes.pipeline import OPTIONAL, PIPELINE, ROUTES, Context, Stage,
 from headrace.passes.step_graph import StepGraph
 
 STAGES_OF_A_STEP = (Stage.GRAPH, Stage.PLACE, Stage.READ, Stage.REWRITE, Stage.FUSE, Stage.LOWER, Stage.ORDER)
+PASSES_OF_A_STEP = [p.name for p in PIPELINE if p.stage in STAGES_OF_A_STEP and p.name != "check_numbers"]
 
 
 def _names(session, fetch, feed):  # type: ignore[no-untyped-def]
@@ -29,12 +30,17 @@ def _run(monkeypatch, off: str):  # type: ignore[no-untyped-def]
 
 
 def test_an_interpreted_step_takes_its_stages_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _run(monkeypatch, "") == [p.name for p in PIPELINE if p.stage in STAGES_OF_A_STEP]
+    assert _run(monkeypatch, "") == PASSES_OF_A_STEP
 
 
 @pytest.mark.parametrize("name", sorted({p.name for p in PIPELINE if p.optional and p.stage in STAGES_OF_A_STEP}))
 def test_each_optional_pass_can_be_left_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _run(monkeypatch, name) == [p.name for p in PIPELINE if p.stage in STAGES_OF_A_STEP and p.name != name]
+    assert _run(monkeypatch, name) == [one for one in PASSES_OF_A_STEP if one != name]
+
+
+def test_numbers_are_checked_only_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_CHECK_NUMERICS", "1")
+    assert "check_numbers" in _run(monkeypatch, "")
 
 
 def test_a_step_without_optimisation_takes_only_what_it_needs() -> None:
@@ -106,7 +112,7 @@ def test_a_step_takes_the_route_of_its_kind(kind, build, plan, monkeypatch):  # 
         planner = session._master.planner
         seen: list[Stage] = []
         settings = replace(planner.options(), before_each=lambda one, graph: seen.append(one.stage))
-        monkeypatch.setattr(planner, "options", lambda: settings)
+        monkeypatch.setattr(planner, "options", lambda blueprint=None: settings)
         general = session._master.plan([x], [y], [])
         if kind not in ("one program", "nodes wait", "primitives"):
             seen.clear()

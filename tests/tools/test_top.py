@@ -42,7 +42,7 @@ def status(task: str, time: float, done: int, links: list[Any], **more: Any) -> 
     }  # fmt: skip
 
 
-def lease(task: str, address: str, silent: float, sessions: int) -> dict[str, Any]:
+def visitor(task: str, address: str, silent: float, sessions: int) -> dict[str, Any]:
     return {
         "task": task, "address": address, "incarnation": 5, "silent_seconds": silent, "connections": sessions,
         "sessions": sessions,
@@ -70,7 +70,7 @@ def samples() -> tuple[dict[str, Any], dict[str, Any]]:
         PS: status(
             PS, 12.0, 300, [link(WORKER, 5_001_000, 2500), link("laptop:99", 0, 300)],
             queues=[queue], steps=waiting, refused={"malformed": 1, "handshake": 3},
-            leases=[lease(WORKER, "host1:2222", 0.42, 2), lease("", "laptop:99", 65.0, 0)],
+            visitors=[visitor(WORKER, "host1:2222", 0.42, 2), visitor("", "laptop:99", 65.0, 0)],
         ),
         WORKER: status(
             WORKER, 12.0, 51, [link(PS, 2500, 5_000_900)],
@@ -192,8 +192,8 @@ def test_a_full_queue_and_a_step_that_waits(cluster: Any, capsys: pytest.Capture
     assert f"{PS}/device:CPU:0>{WORKER}" in waits[WORKER]["for"]
     assert {(one["from"], one["to"]) for one in shown["links"]} == {(PS, WORKER), (WORKER, PS)}
     assert all(one["bytes"] > 0 for one in shown["links"])
-    assert [(one["on"], one["task"], one["sessions"]) for one in shown["leases"]] == [(PS, WORKER, 1)]
-    assert 0 <= shown["leases"][0]["silent_seconds"] < 30
+    assert [(one["on"], one["task"], one["sessions"]) for one in shown["visitors"]] == [(PS, WORKER, 1)]
+    assert 0 <= shown["visitors"][0]["silent_seconds"] < 30
     text = capsys.readouterr().out
     assert "ps 0" in text and "worker 1 does not answer" in text and "0 of 3" not in text
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from headrace.core import errors, remote_file
-from headrace.core.file import file_error, is_remote, open_file
+from headrace.core.file import file_error, file_errors, is_remote, open_file
 from headrace.core.remote_file import FileStatistics
 from headrace.library.compat import as_bytes, as_str_any, as_text
 
@@ -173,10 +173,8 @@ def Stat(filename: Any) -> FileStatistics:  # noqa: N802 (TensorFlow's name)
     path = path_text(filename)
     if is_remote(path):
         return remote_file.Stat(path)
-    try:
+    with file_errors(path):
         status = os.stat(path)
-    except OSError as error:
-        raise file_error(error, path) from None
     return FileStatistics(status.st_size, status.st_mtime_ns, os.path.isdir(path))
 
 
@@ -187,10 +185,8 @@ def MkDir(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
         return remote_file.MkDir(path)
     if os.path.exists(path):
         return
-    try:
+    with file_errors(path):
         os.mkdir(path)
-    except OSError as error:
-        raise file_error(error, path) from None
 
 
 def MakeDirs(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
@@ -213,10 +209,8 @@ def ListDirectory(dirname: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
         return remote_file.ListDirectory(path)
     if not os.path.isdir(path):
         raise errors.NotFoundError(None, None, f"Could not find directory {path}")
-    try:
+    with file_errors(path):
         return sorted(os.listdir(path))
-    except OSError as error:
-        raise file_error(error, path) from None
 
 
 def Glob(filename: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
@@ -233,10 +227,8 @@ def Remove(filename: Any) -> None:  # noqa: N802 (TensorFlow's name)
     path = path_text(filename)
     if is_remote(path):
         return remote_file.Remove(path)
-    try:
+    with file_errors(path):
         os.remove(path)
-    except OSError as error:
-        raise file_error(error, path) from None
 
 
 def DeleteRecursively(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
@@ -246,13 +238,11 @@ def DeleteRecursively(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
         return remote_file.DeleteRecursively(path)
     if not os.path.lexists(path):
         raise errors.NotFoundError(None, None, f"{path} not found")
-    try:
+    with file_errors(path):
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
         else:
             os.remove(path)
-    except OSError as error:
-        raise file_error(error, path) from None
 
 
 def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:  # noqa: N802 (TensorFlow's name)
@@ -262,10 +252,8 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:  # noqa
     if is_remote(old) or is_remote(new):
         _copy_contents(old, new)
         return Remove(old)
-    try:
+    with file_errors(old):
         os.replace(old, new)
-    except OSError as error:
-        raise file_error(error, old) from None
 
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:  # noqa: N802 (TensorFlow's name)
@@ -274,10 +262,8 @@ def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:  # noqa: 
     _refuse_existing(new, overwrite)
     if is_remote(old) or is_remote(new):
         return _copy_contents(old, new)
-    try:
+    with file_errors(old):
         shutil.copyfile(old, new)
-    except OSError as error:
-        raise file_error(error, old) from None
 
 
 def _copy_contents(old: str, new: str) -> None:

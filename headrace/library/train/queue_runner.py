@@ -156,6 +156,9 @@ class QueueRunner:
         except self._queue_closed_exception_types:
             input_ended = True
         except Exception as error:
+            if isinstance(error, errors.CancelledError) and coord is not None and coord.should_stop():
+                log.debug("The runner of queue %r has stopped: %s", self.name, error)
+                return
             failed = True
             closed = isinstance(error, RuntimeError) and sess._closed
             self._report(self._session_closed(enqueue_op) if closed else error, coord)

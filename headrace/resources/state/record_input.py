@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any
 
 from headrace.core.errors import CancelledError, NotFoundError, OpError, UnknownError
-from headrace.core.file import file_error, matching, open_to_read
+from headrace.core.file import file_errors, matching, open_to_read
 from headrace.core.record import read_records
 from headrace.resources.state.container import NodeState
 from headrace.resources.stepping.attempt import Attempt, Driver, Ended, finish
@@ -253,11 +253,8 @@ class _Readers:
     def _read(self, paths: Sequence[str], counts: list[int]) -> None:
         number = 0
         for path in paths:
-            with open_to_read(path, self._compression) as file:
-                try:
-                    for record in read_records(file, path):
-                        self._buffer.add(record)
-                        number += 1
-                except OSError as e:
-                    raise file_error(e, path) from None
+            with open_to_read(path, self._compression) as file, file_errors(path):
+                for record in read_records(file, path):
+                    self._buffer.add(record)
+                    number += 1
         counts.append(number)

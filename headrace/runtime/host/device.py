@@ -273,6 +273,14 @@ def deterministic() -> bool:
     return setting == "1" or (not setting and _asked[0])
 
 
+def checks_numbers() -> bool:
+    """Whether every step stops where a number becomes NaN or infinite: ``HEADRACE_CHECK_NUMERICS``."""
+    setting = os.environ.get("HEADRACE_CHECK_NUMERICS", "")
+    if setting not in ("", "0", "1"):
+        raise ValueError(f"HEADRACE_CHECK_NUMERICS must be 1 or 0, got {setting!r}")
+    return setting == "1"
+
+
 def ask_deterministic(on: bool) -> None:
     """Says whether determinism is asked for where the environment says nothing."""
     _asked[0] = on

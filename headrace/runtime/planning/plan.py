@@ -50,6 +50,7 @@ class Request:
     fetches: tuple[Tensor, ...]
     targets: tuple[Operation, ...]
     later: bool = False  # whether the feeds come while it runs (`PartialRun`)
+    check_numbers: bool = False  # whether it stops where a number becomes NaN or infinite
 
     @property
     def devices(self) -> Collection[str]:

@@ -15,7 +15,7 @@ from headrace.resources.calling.value import tensor_held
 from headrace.runtime.compiler.background import compile_in_background
 from headrace.runtime.compiler.compile import compile_region
 from headrace.runtime.drive.plans import Blueprint, SinglePlan, StepPlan
-from headrace.runtime.host.device import deterministic, waiting
+from headrace.runtime.host.device import checks_numbers, deterministic, waiting
 from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.planning.body import BodyFunction
@@ -59,9 +59,11 @@ class Planner:
         registered.plan_body = self.plan_body
         self.whole: WholeGraph | None = None  # of a session: the client's graph, which decides where state is
 
-    def options(self) -> Options:
+    def options(self, blueprint: Blueprint | None = None) -> Options:
+        """If numbers are checked, the nodes are those of the user's graph, each with a check beside it."""
         worker = self.registered.worker
-        level = self.config.graph_options.optimizer_options.opt_level
+        check_numbers = checks_numbers() or getattr(blueprint, "check_numbers", False)
+        level = -1 if check_numbers else self.config.graph_options.optimizer_options.opt_level
         return Options(
             devices=self.devices,
             evaluate=worker.evaluate,
@@ -70,6 +72,7 @@ class Planner:
             rewrite=level >= 0 and not deterministic(),
             soft_placement=self.config.allow_soft_placement,
             lower=self.lower,
+            check_numbers=check_numbers,
             off=passes_off(),
             after_each=self.after_each_pass,
             whole=self.whole,
@@ -78,14 +81,14 @@ class Planner:
     def plan(self, blueprint: Blueprint, graph: StepGraph | None = None) -> StepPlan:
         """The plan, with its variants.  ``graph``: the blueprint's, where there is one already."""
         with no_collection():
-            plan = make_plan(blueprint, self.registered, self.options(), graph=graph)
+            plan = make_plan(blueprint, self.registered, self.options(blueprint), graph=graph)
         for one in plan.singles():
             self._equip(one)
         return plan
 
     def plan_body(self, body: StepGraph) -> BodyFunction:
         """A detached body as a function of run-time values."""
-        return BodyFunction(body, self._plan_call, self.registered.state)
+        return BodyFunction(body, self._plan_call, self.registered.state, self.registered.restart)
 
     def _plan_call(self, body: StepGraph) -> Callable[..., tuple[Any, ...]]:
         device = self.registered.worker.device("").name
@@ -131,16 +134,16 @@ class Planner:
     def plan_for(self, plan: SinglePlan, shapes: Sequence[Sequence[int]]) -> SinglePlan:
         """The interpreted plan for feeds of these shapes."""
         with no_collection():
-            return make_plan_for(plan.request, self.registered, self.options(), shapes, plan.strand)
+            return make_plan_for(plan.request, self.registered, self.options(plan.request), shapes, plan.strand)
 
     def compile(self, plan: SinglePlan, shapes: Sequence[Sequence[int]]) -> SinglePlan:
         """The compiled plan for feeds of these shapes."""
-        options = replace(self.options(), interpreted=False)
+        options = replace(self.options(plan.request), interpreted=False)
         return make_compiled_plan(plan.request, shapes, self.registered, options, self._compile_region, plan.strand)
 
     def compile_many(self, plan: SinglePlan, seen: Sequence[Sequence[Sequence[int]]]) -> SinglePlan:
         """The compiled plan for feeds of many shapes, of which some were ``seen``."""
-        options = replace(self.options(), interpreted=False)
+        options = replace(self.options(plan.request), interpreted=False)
         return make_dynamic_plan(
             plan.request,
             seen,

@@ -138,12 +138,14 @@ class Master:
         fetches: Sequence[Tensor],
         targets: Sequence[Operation],
         later: bool = False,
+        check_numbers: bool = False,
     ) -> StepPlan:
         """The cached plan for this request; made again when an existing node of the graph was changed.
 
         ``later``: the feeds come while it runs (`partial_run`).
+        ``check_numbers``: it stops where a number becomes NaN or infinite.
         """
-        request = Request(tuple(feeds), tuple(fetches), tuple(targets), later)
+        request = Request(tuple(feeds), tuple(fetches), tuple(targets), later, check_numbers)
         key = (request, self.graph._mutations)
         plan = self._plans.get(key)
         if plan is None or plan.generation != self.registered.resources.generation:
@@ -159,7 +161,7 @@ class Master:
             plan = self.planner.plan(request)
             note_writes(plan, variables_written(plan.graph, self.registered), self.registered)
             return self._saving(plan, self._used(plan.graph) if saves(plan.graph) else None)
-        options = self.planner.options()
+        options = self.planner.options(request)
         with no_collection():
             graph = request.placed(options)
             writes = variables_written(graph, self.registered)
@@ -314,7 +316,7 @@ class Master:
             with self._in_time():
                 return TracedPlan(replace(plan, partitions=plan.partitions.traced()), None)
         binder = TracedGraph(self.registered)
-        traced_plan = make_plan(plan.request, binder, self.planner.options())
+        traced_plan = make_plan(plan.request, binder, self.planner.options(plan.request))
         note_writes(traced_plan, plan.writes, self.registered)
         traced_plan.saves = plan.saves
         return TracedPlan(traced_plan, binder.recorder)

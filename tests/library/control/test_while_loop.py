@@ -163,11 +163,10 @@ class TestEffects:
         )
         assert len(set(run(array.stack()).tolist())) == 4
 
-    def test_feeding_between_runs_does_not_keep_state(self):
+    def test_feeding_between_runs_does_not_keep_state(self, session):
         n = tf.placeholder(tf.int32, [])
         i = tf.while_loop(lambda i: i < n, lambda i: i + 1, [0])
-        with tf.Session() as session:
-            assert [session.run(i, {n: k}) for k in (3, 1, 2)] == [3, 1, 2]
+        assert [session.run(i, {n: k}) for k in (3, 1, 2)] == [3, 1, 2]
 
 
 MODES = {
@@ -299,14 +298,13 @@ class TestSparseVariables:
         ("invariant", "rank"),
         [(None, 1), (tf.TensorShape([1]), 1), (tf.TensorShape([None]), None), (tf.TensorShape(None), None)],
     )
-    def test_the_number_of_values_may_change(self, invariant, rank):
+    def test_the_number_of_values_may_change(self, session, invariant, rank):
         invariants = None if invariant is None else [tf.TensorShape([]), invariant]
         _, found = tf.while_loop(lambda i, _: i < 10, self.insert, [0, self.start()], invariants)
         assert found.indices.shape.as_list() == [None, rank]
         assert found.values.shape.as_list() == [None]
         assert found.dense_shape.shape.as_list() == [rank]
-        with tf.Session() as session:
-            assert session.run(found).values.tolist() == [2, 1, 2, 7, 4, 5, 6, 7, 8, 9]
+        assert session.run(found).values.tolist() == [2, 1, 2, 7, 4, 5, 6, 7, 8, 9]
 
     def test_the_rank_may_not(self):
         def widen(i, x):

@@ -131,12 +131,11 @@ def test_static_shape_with_unknown_bounds():
         assert x[k].shape.as_list() == [4, 6]
 
 
-def test_bools_are_a_mask():
+def test_bools_are_a_mask(session):
     x = tf.constant([[1, 2], [3, 4], [5, 6]])
-    with tf.Session() as session:
-        np.testing.assert_array_equal(session.run(x[tf.constant([True, False, True])]), [[1, 2], [5, 6]])
-        np.testing.assert_array_equal(session.run(x[x > 3]), [4, 5, 6])
-        np.testing.assert_array_equal(session.run(x[np.array([False, True, False])]), [[3, 4]])
+    np.testing.assert_array_equal(session.run(x[tf.constant([True, False, True])]), [[1, 2], [5, 6]])
+    np.testing.assert_array_equal(session.run(x[x > 3]), [4, 5, 6])
+    np.testing.assert_array_equal(session.run(x[np.array([False, True, False])]), [[3, 4]])
     assert x[x > 3].shape.as_list() == [None]
     with pytest.raises(ValueError, match="mask cannot be scalar"):
         x[tf.constant(True)]

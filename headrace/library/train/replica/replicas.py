@@ -98,7 +98,7 @@ def replicas(
         raise ValueError(f"grace_ms must be a number of milliseconds, got {grace_ms!r} {at()}")
     rule = {
         "workers": workers, "gathers": MODES[mode].gathers, "needed": needed, "grace": (grace_ms or 0) / 1000,
-        "staleness": -1 if staleness is None else staleness, "elastic": bool(elastic),
+        "staleness": -1 if staleness is None else staleness, "elastic": bool(elastic), "copies": steps is not None,
     }  # fmt: skip
     if steps is None:
         return ReplicasOptimizer(optimizer, rule, name)

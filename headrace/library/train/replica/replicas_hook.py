@@ -1,42 +1,30 @@
-"""What `ReplicasOptimizer.make_session_run_hook` returns: the counts of a job, in the log and in the event file."""
+"""What `ReplicasOptimizer.make_session_run_hook` returns: the counts of a job in the log."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from time import monotonic
-from typing import Any, Final
+from typing import Any
 
-import numpy as np
-
-from headrace.core import event
 from headrace.core.device import short
 from headrace.core.errors import AbortedError, UnavailableError
-from headrace.core.histogram import buckets, statistics
 from headrace.core.source import at
 from headrace.library import log
-from headrace.library.train.hook.event_writer import event_writer
 from headrace.library.train.session.run_hook import SessionRunContext, SessionRunHook, SessionRunValues
-
-Report = Mapping[str, Any]
-
-_NOTHING: Final[Report] = {"updates": 0, "staleness": {}, "by_worker": {}}
+from headrace.resources.state.replicas.counts import Report, is_of_several, since, total
 
 
 class ReplicasHook(SessionRunHook):
     """Asks for the report every so often, in a step of its own."""
 
-    def __init__(self, optimizer: Any, every_secs: float, summary_dir: Any) -> None:
+    def __init__(self, optimizer: Any, every_secs: float) -> None:
         if not every_secs > 0:
             raise ValueError(f"every_secs must be positive, got {every_secs!r} {at()}")
-        self._optimizer, self._every_secs, self._summary_dir = optimizer, every_secs, summary_dir
-        self._writer: Any = None
+        self._optimizer, self._every_secs = optimizer, every_secs
         self._before: Report | None = None
         self._slow: set[str] = set()
 
     def begin(self) -> None:
         self._optimizer._check_is_applied("the hook of tf.train.replicas can begin")
-        if self._summary_dir:
-            self._writer = event_writer(self._summary_dir)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         if self._before is None:  # else it is another session of the same job
@@ -67,17 +55,13 @@ class ReplicasHook(SessionRunHook):
             self._look(session, at_end=True)
         except (AbortedError, UnavailableError) as error:  # others may have stopped the servers: the training is done
             log.warning("What replicas have counted at the end is not known: %s", error)
-        if self._writer is not None:
-            self._writer.flush()
 
     def _look(self, session: Any, at_end: bool = False) -> None:
         step, report = self._optimizer._look(session)
         assert self._before is not None
         new, self._before = since(self._before, report), report
-        if len(report["by_worker"]) < 2 and not any(report["staleness"]) and not _sum(report, "late"):
+        if not is_of_several(report):
             return
-        if self._writer is not None:
-            self._writer.add_summary(summaries(report, new), step)
         if at_end:
             log.info("%s", in_words(report))
         else:  # at the end those that are done seem slow
@@ -86,7 +70,7 @@ class ReplicasHook(SessionRunHook):
     def _tell_of_slow_workers(self, step: int, report: Report, new: Report) -> None:
         slow = dict(report["slow"])
         for worker in sorted(slow.keys() - self._slow):
-            own = self._own_time(new["by_worker"][worker]["waiting"]) if worker == self._optimizer.worker else ""
+            own = self._own_time(new["by_worker"][worker]["waiting"]) if worker == report["worker"] else ""
             log.warning("step %d: %s takes %.1f times the median%s", step, short(worker), slow[worker], own)
         for worker in sorted(self._slow - slow.keys()):
             log.warning("step %d: %s is no longer slow, or has left", step, short(worker))
@@ -98,47 +82,16 @@ class ReplicasHook(SessionRunHook):
         return f": {100 * self._outside / working:.0f} % of its time is outside of session.run" if working > 0 else ""
 
 
-def _sum(report: Report, key: str) -> float:
-    return sum(tally[key] for tally in report["by_worker"].values())
-
-
-def since(before: Report, after: Report) -> Report:
-    """What was counted between two reports.  Counts that have fallen are those of a server that was started again."""
-    if after["updates"] < before["updates"]:
-        before = _NOTHING
-    staleness = {steps: count - before["staleness"].get(steps, 0) for steps, count in after["staleness"].items()}
-    by_worker = {
-        worker: {key: value - before["by_worker"].get(worker, {}).get(key, 0) for key, value in tally.items()}
-        for worker, tally in after["by_worker"].items()
-    }
-    return {"updates": after["updates"] - before["updates"], "staleness": staleness, "by_worker": by_worker}
-
-
-def summaries(report: Report, new: Report) -> bytes:
-    """An encoded Summary: numbers as of ``report``, and what is ``new`` since the last one; without shares of nothing."""
-    numbers = {"updates": report["updates"], "workers": report["workers"]}
-    for name, rest in (("late", "counted"), ("waiting", "working")):
-        part, total = _sum(new, name), _sum(new, name) + _sum(new, rest)
-        if total > 0:
-            numbers[name] = part / total
-    parts = [event.scalar(f"replicas/{name}".encode(), value) for name, value in numbers.items()]
-    staleness = np.repeat(np.array(list(new["staleness"]), np.float64), list(new["staleness"].values()))
-    if staleness.size:
-        limits, counts = (each.astype("<f8").tobytes() for each in buckets(staleness))
-        parts.append(event.histogram(b"replicas/staleness", statistics(staleness), limits, counts))
-    return b"".join(parts)
-
-
 def in_words(report: Report) -> str:
     """The whole job in a line."""
-    counted, late = _sum(report, "counted"), _sum(report, "late")
+    counted, late = total(report, "counted"), total(report, "late")
     staleness, tallies = report["staleness"], report["by_worker"]
     parts = [f"updates: {report['updates']}", f"gradients: {counted} counted, {late} late"]
     if staleness:
         mean = sum(steps * count for steps, count in staleness.items()) / sum(staleness.values())
         parts.append(f"staleness: {round(mean, 2):g} on average, {max(staleness)} at most")
     shares = {worker: (tally["waiting"], tally["waiting"] + tally["working"]) for worker, tally in tallies.items()}
-    waits = [f"{short(worker)} {100 * part / total:.0f} %" for worker, (part, total) in shares.items() if total > 0]
+    waits = [f"{short(worker)} {100 * part / whole:.0f} %" for worker, (part, whole) in shares.items() if whole > 0]
     if waits:
         parts.append(f"waiting: {', '.join(waits)}")
     return f"replicas: {'; '.join(parts)}"

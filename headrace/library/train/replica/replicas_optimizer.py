@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any
 
+from headrace.core.device import DeviceSpec
 from headrace.core.dtypes import int64
 from headrace.core.source import at
 from headrace.graph import raw_ops
@@ -20,13 +21,14 @@ from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices
 from headrace.library.control.control_flow import cond
 from headrace.library.control.dependency import no_op
-from headrace.library.scope import colocate_with, control_dependencies, device, name_scope
+from headrace.library.scope import add_to_collection, colocate_with, control_dependencies, device, name_scope
 from headrace.library.state.assign import assign
 from headrace.library.state.global_step import get_global_step
 from headrace.library.state.variable import Variable
 from headrace.library.state.variables import is_variable_initialized
 from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
 from headrace.library.train.queue_runner import QueueRunner, add_queue_runner
+from headrace.library.train.replica.finishing import Writes
 from headrace.library.train.replica.replicas_hook import ReplicasHook
 from headrace.library.train.session.run_hook import SessionRunHook
 from headrace.resources.stepping.step import deadline
@@ -51,33 +53,40 @@ class Place:
                 return raw_ops._StageTensor(self._handle, state.read_value(), value)
             return raw_ops._StageRows(self._handle, state.read_value(), value.indices, value.values)
 
-    def mean(self, update: Any, otherwise: Sequence[Tensor] = ()) -> Any:
-        """The mean of those that count; ``otherwise`` or zeros if the variable has this update already."""
+    def mean(self, update: Any) -> Any:
+        """The mean of those that count."""
         like, shape = self._like, self._variable.shape
         with device(self._variable.device):
             if isinstance(like, Tensor):
-                mean = raw_ops._TakeTensors(self._handle, *update, list(otherwise), dtype=like.dtype)
+                mean = raw_ops._MeanOfTensors(self._handle, update.counted, update.present, dtype=like.dtype)
                 mean.set_shape(shape)
                 return mean
-            indices, values = raw_ops._TakeRows(self._handle, *update, dtype=like.dtype, Tindices=like.indices.dtype)
+            indices, values = raw_ops._MeanOfRows(
+                self._handle, update.counted, update.present, dtype=like.dtype, Tindices=like.indices.dtype
+            )
             values.set_shape([None, *shape[1:]])
             return IndexedSlices(values, indices, like.dense_shape)
 
 
 class _Updater(QueueRunner):
-    """A thread that makes updates once its session leads.
+    """A thread that makes updates once its session leads; first it finishes the one that another has begun.
 
     It waits for that in a step of its own: the step of an update reads what others have written before.
     """
 
-    def __init__(self, replica: Operation, lead: Operation, update: Operation) -> None:
+    def __init__(self, replica: Operation, lead: Tensor, finish: Operation, update: Operation) -> None:
         nothing = no_op(name="nothing_to_close")
         super().__init__(replica, [update], close_op=nothing, cancel_op=nothing)
-        self._lead = lead
+        self._lead, self._finish = lead, finish
 
     def _enqueue(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
-        steps = iter([sess.make_callable(self._lead)])
         update = sess.make_callable(enqueue_op)
+
+        def lead() -> None:
+            if sess.run(self._lead):
+                sess.run(self._finish)
+
+        steps = iter([lead])
 
         def run() -> None:
             with deadline(inf):  # it waits most of the time, and that is no reason to say so
@@ -94,7 +103,6 @@ class ReplicasOptimizer(Optimizer):
         self._opt = optimizer
         self._rule = rule
         self._replica: Any = None
-        self.worker = ""  # what people call this one; known once gradients are applied
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> GradsAndVars:
         """What ``compute_gradients`` of the wrapped optimizer gives: the gradients of this worker alone."""
@@ -144,38 +152,49 @@ class ReplicasOptimizer(Optimizer):
     def _join(self, step: Any) -> None:
         """This session's share in the aggregator, and what it was last released for: (member, step), on the worker."""
         worker = no_op(name="worker")
-        self.worker, self._global_step = worker.device or "worker", step
+        self._global_step = step
+        device_name = worker.device if DeviceSpec.from_string(worker.device).task is not None else ""
         with colocate_with(worker):  # nothing initialises it: later sessions of the process find it as it was
             self._known = Variable(0, trainable=False, collections=[], name="known", dtype=int64)
             known = cond(is_variable_initialized(self._known), self._known.read_value, lambda: constant(0, int64))
+            task = raw_ops._OwnTask()
         with device(step.device):
-            self._replica = raw_ops._Replica(shared_name=self._name, container="", worker=self.worker, **self._rule)
-            joined = raw_ops._JoinReplicas(self._replica, known)
+            self._replica = raw_ops._Replica(shared_name=self._name, container="", worker=device_name, **self._rule)
+            joined = raw_ops._JoinReplicas(self._replica, known, task)
             self._report = raw_ops._ReplicasReport(self._replica)
+            summary = raw_ops._ReplicasSummary(self._replica, tag=self._replica.op.name.rpartition("/")[0])
+        add_to_collection(GraphKeys.SUMMARIES, summary)
         with colocate_with(worker):
             self._state = Variable(
                 joined, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="state", dtype=int64
             )
 
-    def _next_update(self, step: Any) -> Any:
+    def _next_update(self, step: Any, finishes: bool = False) -> Any:
         """Waits until this worker is asked to make an update: its ticket, who counts, who is present."""
         with device(step.device):
-            return raw_ops._NextUpdate(self._replica)
+            return raw_ops._NextUpdate(self._replica, finishes=finishes)
 
     def _make_updates(self, update: Any, made: Operation, step: Any) -> None:
         """A thread of every session would make the updates; one of them does."""
+        writes = Writes(self._name, update, made)
+        begun = self._next_update(step, finishes=True)
         with device(step.device):
             lead = raw_ops._LeadReplicas(self._replica)
-            with control_dependencies([made]):
-                told = raw_ops._UpdateIsMade(self._replica, update.ticket)
-        add_queue_runner(_Updater(self._replica.op, lead, told))
+        finished = self._tell(begun, writes.finish(begun), step)  # copied before there are notes
+        add_queue_runner(_Updater(self._replica.op, lead, finished, self._tell(update, writes.note(), step)))
+
+    def _tell(self, update: Any, made: Operation, step: Any) -> Operation:
+        """Says that an update is made."""
+        with device(step.device), control_dependencies([made]):
+            return raw_ops._UpdateIsMade(self._replica, update.ticket)  # type: ignore[no-any-return]
 
     def report(self, session: Any) -> dict[str, Any]:
         """What was counted so far, in the whole job.
 
         ``updates``; ``workers`` that are there; how many gradients an update ``needed``; ``staleness``: how many gradients were
         computed so many updates before they counted; ``slow``: workers that take twice the median or more; ``by_worker``: of each
-        worker the gradients that were ``counted`` and ``late``, its ``sessions``, seconds ``working`` and ``waiting``.
+        worker the gradients that were ``counted`` and ``late``, its ``sessions``, seconds ``working`` and ``waiting``;
+        ``worker``: what this one is called.
         """
         self._check_is_applied("report() can be called")
         return _read(session.run(self._report))
@@ -189,15 +208,12 @@ class ReplicasOptimizer(Optimizer):
         step, report = session.run([self._global_step, self._report])
         return int(step), _read(report)
 
-    def make_session_run_hook(self, every_secs: float = 10, summary_dir: Any = None) -> SessionRunHook:
+    def make_session_run_hook(self, every_secs: float = 10) -> SessionRunHook:
         """A hook for the monitored session of a worker, which looks at the `report` every ``every_secs`` seconds and at the end.
 
-        It logs when a worker becomes slow, and at the end one line for the job.  Where ``summary_dir`` is given, in one worker,
-        it writes the summaries "replicas/updates", "replicas/workers", and since the last time "replicas/late" (of all
-        gradients), "replicas/waiting" (of the workers' time) and the histogram "replicas/staleness".  While there is one worker
-        it does neither.
+        It logs when a worker becomes slow, and at the end one line for the job.  While there is one worker it does neither.
         """
-        return ReplicasHook(self, every_secs, summary_dir)
+        return ReplicasHook(self, every_secs)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """A slot of the wrapped optimizer."""

@@ -14,7 +14,7 @@ from headrace.graph import context
 from headrace.library import log
 from headrace.library.train.session.chief_lease import ChiefLease
 from headrace.library.train.session.scaffold import Scaffold
-from headrace.library.train.session.session_manager import SessionManager, is_synchronous
+from headrace.library.train.session.session_manager import SessionManager, waits_for_tokens
 
 PATIENCE: Final = 5.0  # seconds that workers of a job that lost the task with the lease give their chief to come back
 
@@ -32,8 +32,9 @@ class ChiefSessionCreator(SessionCreator):
     """Makes sessions that restore the newest checkpoint, or initialise the model if there is none.
 
     A session that is made because the one before has lost a task restores nothing if all variables have kept their values.
-    Else it restores only those that have none any more, and says so in a warning; all of them in a job with a
-    `SyncReplicasOptimizer`.  ``restore``, Headrace's own, says "missing" or "all" for any job.
+    Else it restores only those that have none any more, and says so in a warning; all of them in a synchronous job: with a
+    `SyncReplicasOptimizer`, or `tf.train.replicas` that gather gradients.  ``restore``, Headrace's own, says "missing" or "all"
+    for any job.
     """
 
     def __init__(
@@ -67,8 +68,9 @@ class ChiefSessionCreator(SessionCreator):
         return session
 
     def keeps_values(self) -> bool:
-        """Whether a job that lost something goes on with the values that it has."""
-        return self._restore == "missing" or (self._restore is None and not is_synchronous(context.get_default_graph()))
+        """Whether a job that lost its chief goes on with the values that it has."""
+        asks_for_one_step = waits_for_tokens(context.get_default_graph())
+        return self._restore == "missing" or (self._restore is None and not asks_for_one_step)
 
     def _get_session_manager(self) -> SessionManager:
         """The manager that makes the sessions; subclasses may give their own."""

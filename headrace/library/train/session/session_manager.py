@@ -71,7 +71,7 @@ class SessionManager:
 
         ``restore="missing"``: else those that have no value any more are; the others keep what other sessions may have given them
         meanwhile, and a warning says of which steps the two are.  ``"all"``: everything is, so all values are of one step.  By
-        default, everything in a job with a `SyncReplicasOptimizer`, else what is missing.
+        default, everything in a synchronous job (`is_synchronous`), else what is missing.
         """
         sess = Session(master, graph=self._graph, config=config)
         try:
@@ -303,7 +303,17 @@ def _saved_step(path: str, name: str) -> int | None:
 
 
 def is_synchronous(graph: Graph) -> bool:
-    """Whether a `SyncReplicasOptimizer` made some of the graph: its replicas wait for tokens."""
+    """Whether the values of a job are of one step: what is lost of them is restored together with the rest.
+
+    So they are with a `SyncReplicasOptimizer`, and with `tf.train.replicas` where gradients are gathered.
+    """
+    return waits_for_tokens(graph) or any(
+        op.type == "_Replica" and op.get_attr("gathers") and not op.get_attr("copies") for op in graph.get_operations()
+    )
+
+
+def waits_for_tokens(graph: Graph) -> bool:
+    """Whether a `SyncReplicasOptimizer` made some of the graph."""
     return any(op.name.rpartition("/")[2] == "sync_token_q" and "Queue" in op.type for op in graph.get_operations())
 
 

@@ -36,7 +36,8 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     summaries every ``save_summaries_steps`` (100) or ``save_summaries_secs``, and steps per second every
     ``log_step_count_steps``, to ``summary_dir`` (``checkpoint_dir``).  0 or None turns each of them off.  Other workers wait
     ``max_wait_secs`` for the chief.  ``restore``, Headrace's own, says what the chief restores after the loss of a parameter
-    server: "missing" variables or "all"; by default all in a job with a `SyncReplicasOptimizer`, else the missing ones.
+    server: "missing" variables or "all"; by default all in a job with a `SyncReplicasOptimizer`, or `replicas` that gather
+    gradients, else the missing ones.
 
     In a cluster the chief holds a lease on the task of the global step.  When it is lost, the next worker to which
     ``checkpoint_dir`` was given is the chief: it saves, and restores what is missing.  A chief that starts while another process

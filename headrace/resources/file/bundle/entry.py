@@ -59,7 +59,8 @@ class Entry:
 
     def encode(self) -> bytes:
         """The encoded BundleEntryProto."""
-        parts = [_number(1, self.dtype.as_datatype_enum), wire.field(2, _shape_proto(self.shape))]
+        shape = b"".join(wire.field(2, _number(1, size)) for size in self.shape)
+        parts = [_number(1, self.dtype.as_datatype_enum), wire.field(2, shape)]
         parts += [_number(3, self.shard), _number(4, self.offset), _number(5, self.size)]
         if self.crc:
             parts.append(wire.varint(6 << 3 | wire.FIXED32) + struct.pack("<I", self.crc))
@@ -121,10 +122,6 @@ def read_header(data: bytes) -> Header:
 
 def _number(number: int, value: int) -> bytes:
     return wire.varint(number << 3) + wire.varint(value) if value else b""
-
-
-def _shape_proto(shape: tuple[int, ...]) -> bytes:
-    return b"".join(wire.field(2, _number(1, size)) for size in shape)
 
 
 def read_shape(data: bytes) -> tuple[int, ...]:

@@ -38,11 +38,8 @@ class BundleReader(Checkpoint):
         self._files: dict[int, IO[bytes]] = {}
         self._maps: dict[int, Any] = {}
         self.raw_entries: dict[bytes, Entry] = {}  # by key: those of slices too
-        with file.open_file(self._index, "rb") as opened:
-            try:
-                items = list(Table(opened, self._index).items())
-            except OSError as error:
-                raise file.file_error(error, self._index) from None
+        with file.open_file(self._index, "rb") as opened, file.file_errors(self._index):
+            items = list(Table(opened, self._index).items())
         self._take(items)
 
     def _take(self, items: list[tuple[bytes, bytes]]) -> None:
@@ -95,12 +92,10 @@ class BundleReader(Checkpoint):
 
     def _read_whole(self, name: str, entry: Entry) -> Any:
         path, data = self._place(name, entry)
-        try:
+        with file.file_errors(path):
             if entry.dtype == dtypes.string:
                 return _read_strings(data, name, entry, path)
             return _read_numbers(data, name, entry, path)
-        except OSError as error:
-            raise file.file_error(error, path) from None
 
     def map(self, name: str) -> Any:
         entry = self.entry(name)
@@ -110,23 +105,19 @@ class BundleReader(Checkpoint):
         if entry.offset % stored.itemsize:
             return None
         path, data = self._place(name, entry)
-        try:
+        with file.file_errors(path):
             _check_numbers(data, name, entry, path)
             memory = self._maps.get(entry.shard)
             if memory is None:
                 memory = self._maps[entry.shard] = np.frombuffer(file.mapped(data), np.uint8)
-        except OSError as error:
-            raise file.file_error(error, path) from None
         return memory[entry.offset : entry.offset + entry.size].view(stored).reshape(entry.shape)
 
     def _place(self, name: str, entry: Entry) -> tuple[str, IO[bytes]]:
         """The file that has the tensor; DataLossError if the tensor cannot be there."""
         path = data_name(self.prefix, entry.shard, self.shards)
         data = self._data(entry.shard)
-        try:
+        with file.file_errors(path):
             end = file.size_of(data)
-        except OSError as error:
-            raise file.file_error(error, path) from None
         if entry.expected_size not in (None, entry.size):
             raise errors.DataLossError(
                 None, None,

@@ -7,7 +7,11 @@ With `gathers` (synchronous, backup workers, quorum) there are *updates*, one af
 their gradients are *counted*, and one of the members, who *leads*, makes the update from them.  Gradients that arrive later for
 the same update are late: they are dropped.  Without `gathers` (asynchronous, bounded staleness) each arrival is an update.
 
-A member that is lost is not waited for, unless `elastic` is false.  If the one that leads is lost, the next in line does.
+A member that is lost is not waited for, unless `elastic` is false.  If the one that leads is lost, the next in line does: it
+finishes the update that was begun, of the gradients of the same members, under the same ticket.
+
+An aggregator that follows another, whose process was lost, hears from those that join how many they were.  Some of them may have
+been lost in the same moment: when nobody has joined for `patience` seconds, the job goes on with those that are there.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from statistics import median
 from typing import Final
 
@@ -32,6 +37,7 @@ class Rule:
     ``gathers``: gradients are gathered and averaged.  ``needed``: how many an update takes at least, 0 for those of all members;
     -1 for the number that makes the most of the time.  ``grace``: seconds that it then waits for more.
     ``staleness``: without ``gathers``, how many steps a member may be ahead of the slowest; -1 for any.
+    ``copies``: what is gathered are not gradients but the members' copies of the variables.
     """
 
     workers: int = 1
@@ -40,6 +46,7 @@ class Rule:
     grace: float = 0.0
     staleness: int = -1
     elastic: bool = True
+    copies: bool = False
 
 
 # ---- events
@@ -88,7 +95,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """It waits for the next update to make."""
+    """It waits for the next update to make.  If one was begun, it will leave out what is done of it."""
 
     member: int
 
@@ -134,9 +141,9 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """``by`` makes an update of the gradients of those that are ``counted``; of other members that are not ``present`` none stay.
+    """``by`` makes an update of the gradients of those that are ``counted``; of others that are not ``present`` none stay.
 
-    ``ticket``: the same if the update is handed out again, because the one that had it was lost.
+    Handed out again, because the one that had it was lost, it has the same ``ticket``, and the same members count.
     """
 
     by: int
@@ -147,7 +154,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Send a `Tick` in so many seconds."""
+    """Send a `Tick` in so many seconds, and not at the time that was said before; ``inf``: none."""
 
     seconds: float
 
@@ -181,9 +188,11 @@ class _Member:
 class Aggregator:
     """Not thread-safe."""
 
-    def __init__(self, rule: Rule, tickets: int = 0) -> None:
+    def __init__(self, rule: Rule, tickets: int = 0, patience: float = inf) -> None:
         """``tickets``: before the first, so that two aggregators after one another have different ones."""
         self.rule = rule
+        self._patience = patience
+        self._complete_at: float | None = None  # with those that are there then; None: it is, or waits for ever
         self.updates = 0
         self.complete = False  # whether all workers have been there
         self.members: dict[int, _Member] = {}
@@ -194,6 +203,8 @@ class Aggregator:
         self._line: dict[int, bool] = {}  # who would lead; the first does, and is told once
         self._ready = False  # whether it waits for an update
         self._update: Update | None = None  # that is being made
+        self._begun: Update | None = None  # that somebody was to make who is lost, or has failed
+        self._witnesses: set[int] = set()  # who were members then
         self._counted: tuple[int, ...] = ()  # for the next one, as long as nobody is ready to make it
         self._needed = rule.needed
         self._arrived: dict[int, None] = {}  # for the next one, in this order
@@ -218,7 +229,7 @@ class Aggregator:
             return [*self._stand_down(event.member), *self._decide(now)]
         if isinstance(event, Updated):
             return self._updated(event.ticket, now)
-        return self._decide(now)
+        return self._tick(now)
 
     # ---- members
 
@@ -226,9 +237,20 @@ class Aggregator:
         step = self.updates if self.rule.gathers else self._floor
         self.members[event.member] = _Member(event.worker, step, now, self.updates)
         self._tally(event.worker).sessions += 1
+        if self.complete:
+            return self._go_on(now)
         if self.rule.elastic and event.known:
             self.awaited = min(self.awaited, event.known)
-        self.complete = self.complete or len(self.members) >= self.awaited
+            self._complete_at = inf
+        self.complete = len(self.members) >= self.awaited
+        if self._complete_at is None:
+            return self._go_on(now)
+        self._complete_at = None if self.complete else now + self._patience
+        return [Wake(inf if self.complete else self._patience), *self._go_on(now)]
+
+    def _tick(self, now: float) -> list[Instruction]:
+        if self._complete_at is not None and now >= self._complete_at:
+            self.complete, self._complete_at = True, None
         return self._go_on(now)
 
     def _leave(self, number: int, now: float) -> list[Instruction]:
@@ -237,7 +259,15 @@ class Aggregator:
         self._arrived.pop(number, None)
         if number in self._counted:  # its server may be lost too, with what it brought
             self._counted = ()
-        return [*self._stand_down(number), *self._go_on(now)]
+        told: list[Instruction] = []
+        if self._complete_at is not None and not self.members:  # the next to join begins to wait
+            self._complete_at = None
+            told.append(Wake(inf))
+        told += self._stand_down(number)
+        if self._begun is not None and self._witnesses.isdisjoint(self.members):
+            self._begun = None  # all have left or joined anew: a server was lost, and what it had was restored
+            self._ticket += 1
+        return [*told, *self._go_on(now)]
 
     def _go_on(self, now: float) -> list[Instruction]:
         if self.rule.gathers:
@@ -312,6 +342,8 @@ class Aggregator:
         """Hands out the next update if enough have arrived for it."""
         if self._update is not None or self._counted or not self.complete or not self.rule.gathers:
             return []
+        if self._begun is not None:
+            return self._hand_out()
         arrived, needed = self._arrived, self.needed()
         if not arrived or len(arrived) < needed:
             return []
@@ -343,15 +375,24 @@ class Aggregator:
         """Who makes the updates."""
         return next(iter(self._line), None)
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether an update was begun, and nobody makes it now."""
+        return self._begun is not None
+
+    def _give_up(self) -> None:
+        """The update under way is not finished by the one that had it."""
+        if self._update is not None:
+            self._begun, self._update = self._update, None
+            self._witnesses = set(self.members)
+            self.repeated += 1
+
     def _stand_down(self, number: int) -> list[Instruction]:
-        """If it made an update, that is made again of what those brought that are still here."""
         if number not in self._line:
             return []
         if number == self.leader:
             self._ready = False
-            if self._update is not None:
-                self._update = None
-                self.repeated += 1
+            self._give_up()
         del self._line[number]
         return self._lead()
 
@@ -359,16 +400,15 @@ class Aggregator:
         told = self._stand(number)
         if number != self.leader:
             return told
-        if self._update is not None:  # it has failed to make it
-            self._update = None
-            self.repeated += 1
+        self._give_up()  # it has failed to make it
         self._ready = True
         return [*told, *(self._hand_out() if self._counted else self._decide(now))]
 
     def _hand_out(self) -> list[Instruction]:
-        if not self._counted or not self._ready or self.leader is None:
+        counted = self._counted if self._begun is None else self._begun.counted
+        if not counted or not self._ready or self.leader is None:
             return []
-        counted, self._counted, self._ready = self._counted, (), False
+        self._begun, self._counted, self._ready = None, (), False
         self._update = Update(self.leader, self._ticket, counted, tuple(self.members))
         return [self._update]
 
@@ -406,13 +446,18 @@ class Aggregator:
     def describe(self) -> str:
         """What members wait for, in words."""
         if not self.complete:
-            return f"{len(self.members)} of {self.awaited} workers have joined"
+            soon = (
+                "" if self._complete_at is None else f"; the others have {self._patience:g} s after the last that came"
+            )
+            return f"{len(self.members)} of {self.awaited} workers have joined{soon}"
         computing = sorted(member.worker for member in self.members.values() if member.arrived_at is None)
         names = ", ".join(computing[:4]) + (f" and {len(computing) - 4} more" if len(computing) > 4 else "")
         if not self.rule.gathers:
             return f"the slowest worker is at step {self._floor}; computing: {names or 'nobody'}"
         if self._update is not None:
             return f"update {self.updates} is being made by {self._name(self._update.by)}"
+        if self._begun is not None:
+            return f"update {self.updates} was begun by a worker that is lost, and nobody finishes it yet"
         if self._counted:
             return f"update {self.updates} has its gradients, and nobody makes it: no session runs its queue runners"
         return f"update {self.updates} needs {self.needed()} gradients; computing: {names or 'nobody'}"

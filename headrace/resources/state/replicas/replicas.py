@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import logging
 import threading
+from collections.abc import Iterator
 from dataclasses import asdict
+from math import inf
 from time import monotonic
 from typing import Any, Final
 
 from headrace.core.errors import AbortedError, InvalidArgumentError
+from headrace.core.silence import lost_seconds
 from headrace.resources.state.container import NodeState
+from headrace.resources.state.replicas.counts import NOTHING, Report, is_of_several, since, summary
 from headrace.resources.state.replicas.machine import (
     Aggregator,
     Arrive,
@@ -57,8 +61,14 @@ class Candidacy(Arrival):
 class Offer(Arrival):
     """A member that leads waits for an update to make."""
 
+    __slots__ = ("finishes",)
+
     called = "NextUpdate"
     for_room = True
+
+    def __init__(self, member: int, finishes: bool, done: Done) -> None:
+        super().__init__(member, done)
+        self.finishes = finishes
 
 
 _WAITS: Final[dict[type, str]] = {Arrival: "to go on", Candidacy: "to lead", Offer: "for an update to make"}
@@ -70,12 +80,13 @@ class Replicas:
     def __init__(self, name: str, rule: Rule, first: int, made_at: str = "") -> None:
         """``first``: numbers of members and updates are above it, so that those of an earlier process are never met again."""
         self.name, self.rule = name, rule
-        self._machine = Aggregator(rule, first)
+        self._machine = Aggregator(rule, first, lost_seconds())
         self._lock = threading.Lock()
         self._numbers = first
         self._made_at = made_at
         self._waiting: dict[type, dict[int, Any]] = {Arrival: {}, Candidacy: {}, Offer: {}}
         self._timer: threading.Timer | None = None
+        self._handed_out = -1  # the ticket of the last update
 
     def check(self, rule: Rule) -> None:
         """Refuses who trains by other rules under this name."""
@@ -92,15 +103,20 @@ class Replicas:
 
     # ---- what members do
 
-    def join(self, worker: str, known: int = 0) -> tuple[int, int]:
-        """The number of a new member and its first step.  ``known``: as of `Join`."""
+    def join(self, worker: str, known: int = 0, before: int | None = None) -> tuple[int, int, str]:
+        """The number of a new member, its first step, and what it is called: several of one name are numbered.
+
+        ``known``: as of `Join`.  ``before``: the same member until now.
+        """
         with self._lock:
             self._numbers += 1
             member = self._numbers
-            ended = self._tell(Join(member, worker, known))
+            taken = {one.worker for number, one in self._machine.members.items() if number != before}
+            called = next(name for name in _numbered(worker) if name not in taken)
+            ended = self._tell(Join(member, called, known))
             step = self._machine.members[member].step
         finish(ended)
-        return member, step
+        return member, step, called
 
     def leave(self, member: int) -> None:
         with self._lock:
@@ -118,12 +134,12 @@ class Replicas:
         return self._wait(Arrival(member, done), Arrive(member, step))
 
     def stand(self, member: int, done: Done) -> Wait | None:
-        """Ends when the member leads: it makes updates until its session ends."""
+        """Ends when the member leads, with whether an update was begun: it makes updates until its session ends."""
         return self._wait(Candidacy(member, done), Stand(member))
 
-    def offer(self, member: int, done: Done) -> Wait | None:
-        """Ends with an update to make."""
-        return self._wait(Offer(member, done), Ready(member))
+    def offer(self, member: int, finishes: bool, done: Done) -> Wait | None:
+        """Ends with an update to make.  ``finishes``: one that was begun too, as it leaves out what is done of it."""
+        return self._wait(Offer(member, finishes, done), Ready(member))
 
     def updated(self, ticket: int) -> None:
         """The update is made."""
@@ -149,6 +165,10 @@ class Replicas:
         why = "its session has ended, or the server was started again"
         return AbortedError(None, None, f"this worker is no member of replicas {self.name!r} any more: {why}")
 
+    def _unfinished(self) -> AbortedError:
+        why = "its session begins anew, and whoever leads then finishes it"
+        return AbortedError(None, None, f"an update of replicas {self.name!r} was begun and not finished: {why}")
+
     # ---- the machine
 
     def _tell(self, event: Event) -> Ended:
@@ -164,15 +184,20 @@ class Replicas:
         elif isinstance(one, Lead):
             candidacy = self._waiting[Candidacy].pop(one.member, None)
             if candidacy is not None:
-                ended.append(candidacy.end())
+                ended.append(candidacy.end(self._machine.unfinished))
         elif isinstance(one, Update):
-            ended.append(self._waiting[Offer].pop(one.by).end(one))
+            offer = self._waiting[Offer].pop(one.by)
+            refused = one.ticket == self._handed_out and not offer.finishes
+            self._handed_out = one.ticket
+            ended.append(offer.end(self._unfinished() if refused else one))
         else:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = threading.Timer(one.seconds, self._tick)
-            self._timer.daemon = True
-            self._timer.start()
+                self._timer = None
+            if one.seconds < inf:
+                self._timer = threading.Timer(one.seconds, self._tick)
+                self._timer.daemon = True
+                self._timer.start()
 
     def _tick(self) -> None:
         with self._lock:
@@ -203,10 +228,6 @@ class Replicas:
             f"replicas {self.name!r}: {len(machine.members)} workers, {machine.updates} updates; {machine.describe()}"
         )
 
-    def report(self) -> str:
-        """What was counted, as JSON."""
-        return json.dumps(self.counts())
-
     def counts(self) -> dict[str, Any]:
         """What was counted, as plain data."""
         with self._lock:
@@ -220,6 +241,11 @@ class Replicas:
             }  # fmt: skip
 
 
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name} #{number}" for number in itertools.count(2))
+
+
 class Replica(NodeState):
     """A session's share.  It ends when the session is closed, or its process is lost."""
 
@@ -227,13 +253,16 @@ class Replica(NodeState):
         self.replicas = replicas
         self._worker = worker
         self._member: int | None = None
+        self._called = worker
+        self._before: Report = NOTHING  # as of the last summary
         self._lock = threading.Lock()
 
-    def join(self, known: int = 0) -> tuple[int, int]:
-        """Joins, as a new member if it was one before.  ``known``: as of `Join`."""
+    def join(self, known: int = 0, task: str = "") -> tuple[int, int]:
+        """Joins, as a new member if it was one before.  ``known``: as of `Join`.  ``task``: its name if it has no other."""
         with self._lock:
-            before, (self._member, step) = self._member, self.replicas.join(self._worker, known)
-            member = self._member
+            before = self._member
+            self._member, step, self._called = self.replicas.join(self._worker or task, known, before)
+            member, self._before = self._member, self.replicas.counts()
         if before is not None:
             self.replicas.leave(before)
         return member, step
@@ -245,10 +274,21 @@ class Replica(NodeState):
         if member is None:
             raise AbortedError(
                 None, None,
-                f"{self._worker} has not joined replicas {self.replicas.name!r}: this session must run "
+                f"this worker has not joined replicas {self.replicas.name!r}: this session must run "
                 "tf.local_variables_initializer()",
             )  # fmt: skip
         return member
+
+    def report(self) -> dict[str, Any]:
+        """What was counted in the whole job, and what this worker is called in it."""
+        return {**self.replicas.counts(), "worker": self._called}
+
+    def summary(self, tag: str) -> bytes:
+        """What was counted, and since the last summary of this session, as a Summary; an empty one while there is one worker."""
+        with self._lock:
+            report = self.replicas.counts()
+            new, self._before = since(self._before, report), report
+        return summary(tag, report, new) if is_of_several(report) else b""
 
     def end(self) -> None:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import Any
 
 import pytest
@@ -16,14 +17,17 @@ from headrace.resources.state.replicas.machine import Aggregator, Rule, best_num
 class World:
     """Workers around an aggregator.  Each is away, computing, or waiting; each would lead when it is there."""
 
-    def __init__(self, rule: Rule) -> None:
-        self.aggregator = Aggregator(rule)
-        self.rule = rule
+    def __init__(self, rule: Rule, known: int = 0) -> None:
+        """``known``: how many there were before, as those that join say."""
+        self.aggregator = Aggregator(rule, patience=2.0)
+        self.rule, self.known = rule, known
         self.now = 0.0
         self.computing: dict[int, int] = {}  # the step that a member computes
         self.waiting: dict[int, int] = {}  # the step that it has computed
         self.leading: set[int] = set()
         self.update: m.Update | None = None
+        self.begun: m.Update | None = None
+        self.tickets: set[int] = set()
         self.updates: list[tuple[int, ...]] = []
         self.wake: float | None = None
         self._numbers = 0
@@ -42,7 +46,7 @@ class World:
             elif isinstance(one, m.Update):
                 self._check_update(one)
             else:
-                self.wake = self.now + one.seconds
+                self.wake = self.now + one.seconds if one.seconds < inf else None
 
     def _check_near(self, release: m.Release) -> None:
         bound = self.rule.staleness
@@ -53,18 +57,24 @@ class World:
     def _check_update(self, update: m.Update) -> None:
         assert self.update is None, "two updates at the same time"
         assert update.by in self.leading
-        assert update.counted and set(update.counted) <= set(update.present)
-        assert all(self.waiting[member] == self.aggregator.updates for member in update.counted)
-        if self.rule.needed == 0:
-            assert set(update.counted) == set(self.aggregator.members)
-        self.update = update
+        assert update.counted
+        if self.begun is not None and self.begun.ticket == update.ticket:
+            assert update.counted == self.begun.counted
+        else:
+            assert update.ticket not in self.tickets, "two updates have one ticket"
+            assert set(update.counted) <= set(update.present)
+            assert all(self.waiting[member] == self.aggregator.updates for member in update.counted)
+            if self.rule.needed == 0:
+                assert set(update.counted) == set(self.aggregator.members)
+        self.tickets.add(update.ticket)
+        self.update, self.begun = update, None
 
     # ---- what may happen
 
     def join(self) -> None:
         self._numbers += 1
         member = self._numbers
-        self.tell(m.Join(member, f"worker {member}"))
+        self.tell(m.Join(member, f"worker {member}", self.known))
         self.computing[member] = self.aggregator.members[member].step
         self.tell(m.Stand(member))
 
@@ -77,7 +87,7 @@ class World:
         self.waiting.pop(member, None)
         self.leading.discard(member)
         if self.update is not None and self.update.by == member:
-            self.update = None
+            self.begun, self.update = self.update, None
         self.tell(m.Leave(member))
 
     def withdraw(self, member: int) -> None:
@@ -127,9 +137,10 @@ EVENTS = st.lists(st.tuples(st.sampled_from("jjaaaaaauuuulwt"), st.integers(0, 3
 
 
 @settings(max_examples=300)
-@given(RULES, EVENTS)
-def test_any_schedule(rule: Rule, events: list[tuple[str, int]]) -> None:
-    world = World(rule)
+@given(RULES, st.sampled_from([0, 0, 2, 4]), EVENTS)
+def test_any_schedule(rule: Rule, known: int, events: list[tuple[str, int]]) -> None:
+    """At the beginning of a job all must come; where it goes on, as they know, whoever is there."""
+    world = World(rule, known)
     for what, which in events:
         if what == "j" and len(world.aggregator.members) < 5:
             world.join()
@@ -143,7 +154,7 @@ def test_any_schedule(rule: Rule, events: list[tuple[str, int]]) -> None:
             world.withdraw(sorted(world.waiting)[which % len(world.waiting)])
         elif what == "t":
             world.pass_time(0.3 * (which + 1))
-    while len(world.aggregator.members) < rule.workers:
+    while len(world.aggregator.members) < (1 if known else rule.workers):
         world.join()
     world.target = max([world.aggregator.updates, *world.computing.values(), *world.waiting.values()]) + 3
     world.calm_down()
@@ -241,6 +252,41 @@ def test_members_know_how_many_they_were(elastic: bool, known: int, awaited: int
         assert aggregator.complete == (member >= awaited)
 
 
+@pytest.mark.parametrize("rule", [Rule(3, gathers=True), Rule(3, staleness=0)], ids=["gathers", "stale"])
+def test_a_member_that_was_lost_with_the_aggregator_is_not_waited_for(rule: Rule) -> None:
+    """There were three, and two come: the second two seconds after the first, within its patience."""
+    aggregator = Aggregator(rule, patience=5.0)
+    assert m.Wake(5.0) in aggregator.take(m.Join(1, "w1", 3), 0.0)
+    for event in (m.Stand(1), m.Ready(1), m.Arrive(1, 0)):
+        aggregator.take(event, 1.0)
+    assert m.Wake(5.0) in aggregator.take(m.Join(2, "w2", 3), 2.0)
+    aggregator.take(m.Arrive(2, 0), 3.0)
+    assert aggregator.take(m.Tick(), 6.9) == [] and "2 of 3 workers have joined; the others" in aggregator.describe()
+    told = aggregator.take(m.Tick(), 7.0)
+    assert told == ([m.Update(1, 0, (1, 2), (1, 2))] if rule.gathers else [m.Release(1, 1), m.Release(2, 1)])
+
+
+def test_nobody_is_hurried_at_the_beginning_or_without_elastic() -> None:
+    for rule, known in ((Rule(2, gathers=True), 0), (Rule(2, gathers=True, elastic=False), 2)):
+        aggregator = Aggregator(rule, patience=5.0)
+        assert aggregator.take(m.Join(1, "w1", known), 0.0) == []
+        aggregator.take(m.Tick(), 1e9)
+        assert not aggregator.complete
+
+
+def test_patience_begins_anew_when_all_have_left() -> None:
+    aggregator = Aggregator(Rule(2, gathers=True), patience=5.0)
+    aggregator.take(m.Join(1, "w1", 2), 0.0)
+    assert aggregator.take(m.Leave(1), 1.0) == [m.Wake(inf)]
+    aggregator.take(m.Tick(), 9.0)
+    assert not aggregator.complete
+    aggregator.take(m.Join(2, "w2", 0), 10.0)  # it has never trained, and waits for the others as at the beginning
+    aggregator.take(m.Tick(), 20.0)
+    assert not aggregator.complete
+    assert aggregator.take(m.Join(3, "w1", 2), 21.0)[0] == m.Wake(inf)
+    assert aggregator.complete
+
+
 def test_the_next_in_line_makes_the_update_of_one_that_is_lost() -> None:
     aggregator = Aggregator(Rule(3, gathers=True), tickets=40)
     for member in (1, 2, 3):
@@ -251,10 +297,31 @@ def test_the_next_in_line_makes_the_update_of_one_that_is_lost() -> None:
     aggregator.take(m.Arrive(2, 0), 1.0)
     assert aggregator.take(m.Arrive(3, 0), 1.0) == [m.Update(1, 40, (1, 2, 3), (1, 2, 3))]
     assert aggregator.take(m.Leave(1), 2.0) == [m.Lead(2)]
-    assert aggregator.take(m.Ready(2), 2.0) == [m.Update(2, 40, (2, 3), (2, 3))]  # the same ticket
+    assert aggregator.unfinished
+    assert aggregator.take(m.Ready(2), 2.0) == [m.Update(2, 40, (1, 2, 3), (2, 3))]  # of the same, with the same ticket
+    assert not aggregator.unfinished
     assert aggregator.take(m.Updated(40), 3.0) == [m.Release(2, 1), m.Release(3, 1)]
     assert aggregator.take(m.Updated(40), 3.0) == []
     assert aggregator.repeated == 1
+
+
+def test_an_update_is_given_up_when_all_who_were_there_have_left() -> None:
+    """They join anew after the loss of a server, where their gradients were."""
+    aggregator = Aggregator(Rule(2, gathers=True), tickets=40)
+    for member in (1, 2):
+        aggregator.take(m.Join(member, f"w{member}"), 0.0)
+        aggregator.take(m.Stand(member), 0.0)
+    for event in (m.Ready(1), m.Arrive(1, 0), m.Arrive(2, 0)):
+        aggregator.take(event, 1.0)
+    aggregator.take(m.Join(3, "w1"), 2.0)
+    aggregator.take(m.Leave(1), 2.0)
+    assert aggregator.unfinished
+    aggregator.take(m.Join(4, "w2"), 2.0)
+    aggregator.take(m.Leave(3), 2.0)
+    aggregator.take(m.Leave(2), 2.0)
+    assert not aggregator.unfinished
+    aggregator.take(m.Ready(4), 3.0)
+    assert aggregator.take(m.Arrive(4, 0), 3.0) == [m.Update(4, 41, (4,), (4,))]
 
 
 @pytest.mark.parametrize(

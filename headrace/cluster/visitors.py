@@ -1,4 +1,4 @@
-"""Leases: who has connected to a task, as which process, from where, and when it was last heard.
+"""Visitors: who has connected to a task, as which process, from where, and when it was last heard.
 
 Of two processes that say that they are the same task the one that came later is, for good: clocks of hosts differ, so
 incarnations are random numbers, and the newest is the one that came last.  A client that is no task has no successor.
@@ -13,16 +13,17 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final
 
+from headrace.cluster.admission import SESSIONS
 from headrace.cluster.request import Introduction
 from headrace.cluster.transport.interface import Peer
 from headrace.cluster.transport.keys import is_loopback, split_address
 from headrace.core import errors
 
-GONE: Final = 1024  # that have no connection any more, and processes of tasks that another has followed
+GONE: Final = SESSIONS  # that have no connection any more, and processes of tasks that another has followed
 
 
 @dataclass(slots=True)
-class Lease:
+class Visitor:
     """One process, and its connections by name."""
 
     who: Introduction
@@ -41,35 +42,35 @@ class Lease:
         return min(silences, default=monotonic() - self.heard_at)
 
 
-class Leases:
+class Visitors:
     """Thread-safe."""
 
     def __init__(self) -> None:
-        self._leases: dict[str, Lease] = {}  # by task; of a client that is none by its address and incarnation
-        self._by_peer: dict[str, Lease] = {}
+        self._visitors: dict[str, Visitor] = {}  # by task; of a client that is none by its address and incarnation
+        self._by_peer: dict[str, Visitor] = {}
         self._gone: dict[str, None] = {}  # those without a connection, the oldest first
         self._replaced: deque[int] = deque(maxlen=GONE)
         self._lock = threading.Lock()
 
-    def meet(self, who: Introduction, name: str, peer: Peer | None) -> Lease | None:
+    def meet(self, who: Introduction, name: str, peer: Peer | None) -> Visitor | None:
         """Somebody has connected, or asks again: returns the process that it has followed, if any.
 
         ``name``: of the connection, ``peer``.  AlreadyExistsError: another process has followed this one.
         """
         key = _key(who)
         with self._lock:
-            before = self._leases.get(key)
+            before = self._visitors.get(key)
             replaces = before is not None and before.who.incarnation != who.incarnation
             if before is not None and who.incarnation in self._replaced:
                 raise errors.AlreadyExistsError(None, None, followed(before.who, who))
             if before is None or replaces:
-                self._leases[key] = Lease(who)
-            lease = self._leases[key]
-            lease.who = who
-            lease.heard_at = monotonic()
-            lease.peers[name] = peer
+                self._visitors[key] = Visitor(who)
+            visitor = self._visitors[key]
+            visitor.who = who
+            visitor.heard_at = monotonic()
+            visitor.peers[name] = peer
             self._gone.pop(key, None)
-            self._by_peer[name] = lease
+            self._by_peer[name] = visitor
             if before is None or not replaces:
                 return None
             self._replaced.append(before.who.incarnation)
@@ -78,37 +79,37 @@ class Leases:
     def leave(self, name: str) -> None:
         """A connection has ended."""
         with self._lock:
-            lease = self._by_peer.pop(name, None)
-            if lease is None:
+            visitor = self._by_peer.pop(name, None)
+            if visitor is None:
                 return
-            peer = lease.peers.pop(name)
+            peer = visitor.peers.pop(name)
             if peer is not None:
-                lease.heard_at = max(lease.heard_at, monotonic() - peer.silent_for())
-            key = _key(lease.who)
-            if not lease.peers and self._leases.get(key) is lease:
+                visitor.heard_at = max(visitor.heard_at, monotonic() - peer.silent_for())
+            key = _key(visitor.who)
+            if not visitor.peers and self._visitors.get(key) is visitor:
                 self._gone[key] = None
             if len(self._gone) > GONE:
                 oldest = next(iter(self._gone))
-                del self._gone[oldest], self._leases[oldest]
+                del self._gone[oldest], self._visitors[oldest]
 
-    def of_task(self, task: str) -> Lease | None:
-        return self._leases.get(task)
+    def of_task(self, task: str) -> Visitor | None:
+        return self._visitors.get(task)
 
     def client(self, name: str) -> Introduction | None:
         """Who is at the other end of a connection; None if it has not said so."""
-        lease = self._by_peer.get(name)
-        return None if lease is None else lease.who
+        visitor = self._by_peer.get(name)
+        return None if visitor is None else visitor.who
 
     def status(self, sessions: Callable[[str], int]) -> list[dict[str, Any]]:
         """All of them, for people to read.  ``sessions(connection)``: how many it has."""
         with self._lock:
             return [
                 {
-                    "task": lease.who.task, "address": lease.who.address, "incarnation": lease.who.incarnation,
-                    "silent_seconds": lease.silent_for(), "connections": len(lease.peers),
-                    "sessions": sum(map(sessions, lease.peers)),
+                    "task": visitor.who.task, "address": visitor.who.address, "incarnation": visitor.who.incarnation,
+                    "silent_seconds": visitor.silent_for(), "connections": len(visitor.peers),
+                    "sessions": sum(map(sessions, visitor.peers)),
                 }
-                for lease in self._leases.values()
+                for visitor in self._visitors.values()
             ]  # fmt: skip
 
 
