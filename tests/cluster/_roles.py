@@ -152,6 +152,48 @@ def ask(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     session.close()
 
 
+def pair(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """A worker whose steps add 1 to a variable on each of two servers; it can hold up all steps, and save."""
+    import headrace as tf
+    from headrace.client.cut import cut
+
+    os.environ.update(SETTINGS)
+    server = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", index)
+    made = []
+    for task in range(2):
+        with tf.device(f"/job:ps/task:{task}"):
+            made.append(tf.get_variable("ab"[task], [], tf.int32, initializer=tf.zeros_initializer()))
+    adds = [variable.assign_add(1, use_locking=True).op for variable in made]
+    saver = tf.train.Saver(sharded=True, consistent=True, asynchronous=True, consistent_wait_secs=60)
+    config = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
+    sessions: list[Any] = []
+    cuts: list[Any] = []
+
+    def session() -> Any:
+        if not sessions:
+            sessions.append(tf.Session(server.target, config=config))
+        return sessions[0]
+
+    def hold() -> str:
+        cuts.append(cut(session(), [f"/job:ps/replica:0/task:{task}" for task in range(2)]))
+        cuts[-1].__enter__()
+        return "held"
+
+    def save() -> list[int]:
+        path = saver.save(session(), f"{folder}/pair", write_meta_graph=False)
+        saver.wait()
+        return [int(tf.train.load_variable(path, name)) for name in "ab"]
+
+    pipe.send("ready")
+    _answer(pipe, {
+        "begin": lambda: session().run(tf.global_variables_initializer()), "hold": hold, "save": save,
+        "step": lambda: session().run(adds) and "done", "first": lambda: session().run(adds[0]),
+        "release": lambda: cuts.pop().__exit__(None, None, None), "again": lambda: sessions.pop().close(),
+        "read": lambda: [int(value) for value in session().run(made)],
+    })  # fmt: skip
+    server._stop()
+
+
 def _model(tf: Any) -> Any:
     """An op that trains a step and gives its number."""
     step = tf.train.get_or_create_global_step()

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from headrace.core.dtypes import DType
+from headrace.resources.state.movable import Contents, Movable
 from headrace.resources.state.touched import TouchedRows
 
 _first_question = threading.Lock()
@@ -28,7 +29,7 @@ def _fits(shape: Sequence[int], declared: Sequence[int | None]) -> bool:
     return len(shape) == len(declared) and all(d is None or d == n for n, d in zip(shape, declared, strict=True))
 
 
-class Variable:
+class Variable(Movable):
     """State behind a variable's handle.  Safe for concurrent steps as far as the paper promises: updates may race."""
 
     __slots__ = (
@@ -134,6 +135,12 @@ class Variable:
         with _first_question:
             if self.touched is not None and not self.touched.forget(asker):
                 self.touched = None
+
+    def packed(self) -> Contents | None:
+        return ({}, [self.value]) if self.initialized else None
+
+    def unpack(self, data: dict[str, Any], tensors: Sequence[Any]) -> None:
+        self.assign(tensors[0], validate_shape=False, own=True)
 
     def __repr__(self) -> str:
         return f"<variable {self.name} {self.dtype.name} {'set' if self.initialized else 'uninitialised'}>"
