@@ -17,6 +17,7 @@ from headrace.cluster.limits import limits
 from headrace.cluster.op_agreement import check_version
 from headrace.cluster.opened import Opened, introduction_of_process
 from headrace.cluster.remote import RemoteRuns
+from headrace.cluster.remote_files import wait_for_files
 from headrace.cluster.request import (
     MOMENT,
     Asked,
@@ -63,7 +64,8 @@ def client_endpoint(address: str = "") -> Transport:
 
 
 def close_client_endpoint() -> None:
-    """Ends the connections of this process's sessions to servers of others."""
+    """Ends the connections of this process's sessions to servers of others, when what they save is written."""
+    wait_for_files()
     with _lock:
         while _clients:
             _clients.popitem()[1].close()
@@ -118,6 +120,11 @@ class ClusterConnection:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def session(self) -> str:
+        """How the tasks know this one."""
+        return self._session
 
     @property
     def includes_own(self) -> bool:
@@ -180,6 +187,7 @@ class ClusterConnection:
         if self._closed:
             return
         self._closed = True
+        wait_for_files(self._session)
         self._health.close()
         goodbyes = {}
         for task, peer in self._peers.items():

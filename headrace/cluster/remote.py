@@ -10,17 +10,21 @@ from time import monotonic
 from typing import Any, Final
 
 from headrace.cluster.op_agreement import user_ops
+from headrace.cluster.remote_files import RemoteFiles
 from headrace.cluster.request import (
     MOMENT,
     Abort,
     Answer,
     Answered,
+    Let,
     Register,
+    Release,
     Request,
     Run,
     Statistics,
     Take,
     Trace,
+    Watch,
     asked,
     call,
     lost_receiver,
@@ -33,8 +37,11 @@ from headrace.core.proto import protos
 from headrace.core.source import at
 from headrace.passes.portable import Portable, holder_of_object
 from headrace.resources.calling.copies import to_host
+from headrace.resources.stepping.saving import deferring
 from headrace.resources.stepping.step import current
 from headrace.resources.stepping.waiting import Done
+from headrace.runtime.host import cut_machine
+from headrace.runtime.session.step_numbers import step_numbers
 
 ALONG: Final = 8192  # bytes: a larger message may travel in another way than the next ones
 
@@ -54,11 +61,14 @@ class RemoteRuns:
         self._lock = threading.Lock()
 
     def register(
-        self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str]
-    ) -> Callable[[], int]:
+        self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str],
+        writers: Sequence[str],
+    ) -> Callable[[], int]:  # fmt: skip
         _check_sendable(data, origins)
         seconds, ops = self._seconds(), user_ops(data)
-        request = Register(self._session, seconds, data.graphs, data.sources, dict(routes), list(sources), ops)
+        request = Register(
+            self._session, seconds, data.graphs, data.sources, dict(routes), list(sources), ops, list(writers)
+        )
         answer = asked(self._peer, request, data.arrays, seconds)
         return lambda: self._noted(self._answer(answer, request, origins).handle, origins)
 
@@ -76,7 +86,12 @@ class RemoteRuns:
         with self._lock:
             ended, self._ended = self._ended, []
         answered = partial(self._answered, done, self._origins[handle])
-        request = Run(self._session, handle, step, seconds, ended)
+        saving = deferring()
+        if saving is not None:
+            RemoteFiles.leave(saving, self._peer, self._session, self._task, step)
+        request = Run(
+            self._session, handle, step, seconds, ended, oldest=step_numbers.oldest(), deferred=saving is not None
+        )
         self._delayed.setdefault(step, []).append((request, to_host(feeds), answered))
 
     def let_go(self, step: int) -> bool:
@@ -144,6 +159,9 @@ class RemoteRuns:
                 raise errors.DeadlineExceededError(None, None, f"the step ran out of time: {asked} {at()}") from e
             raise self._explained(e, origins) from e
 
+    def side(self, handles: Sequence[int] | None) -> RemoteSide:
+        return RemoteSide(self._peer, self._session, self._task, handles)
+
     def abort(self, step: int, error: OpError) -> None:
         self._peer.push(Abort.method, Abort(self._session, step, error.error_code, error.message), [])
 
@@ -159,6 +177,38 @@ class RemoteRuns:
             message = lost_receiver(self._task, error).message
         make: Callable[..., OpError] = type(error)
         return make(None, origins.get(name), message)
+
+
+class RemoteSide:
+    """The `Side` of a cut that is on a task in another process."""
+
+    def __init__(self, peer: Peer, session: str, task: str, handles: Sequence[int] | None) -> None:
+        self.task = task
+        self._peer = peer
+        self._session = session
+        self._handles = None if handles is None else list(handles)
+
+    def open(self, cut: int, holds: bool, done: Done) -> None:
+        self._ask(
+            Watch(self._session, cut, self._handles, holds), done,
+            lambda answer: [cut_machine.Begun((session, step), tasks) for session, step, tasks in answer.steps],
+        )  # fmt: skip
+
+    def let(self, cut: int, keys: Sequence[Any], waits: bool, done: Done) -> None:
+        self._ask(Let(self._session, cut, list(keys), waits), done, lambda answer: answer.steps)
+
+    def release(self, cut: int, torn: Sequence[Any], done: Done) -> None:
+        steps = [key for key in torn if isinstance(key, tuple)]
+        self._ask(
+            Release(self._session, cut, steps), done, lambda answer: cut_machine.Outcome(answer.torn, answer.late)
+        )
+
+    def _ask(self, request: Request, done: Done, read: Callable[[Any], Any]) -> None:
+        def answered(answer: Any, values: list[Any], error: OpError | None) -> None:
+            lost = error is not None and error is self._peer.lost
+            done(None if error else read(answer), lost_receiver(self.task, error) if lost and error else error)
+
+        call(self._peer, request, [], answered)
 
 
 def _is_small(values: Sequence[Any]) -> bool:

@@ -119,6 +119,7 @@ class Register(Request):
     routes: dict[str, str]
     sources: list[str]
     ops: dict[str, tuple[str, str, str]]  # that the user declared: digest, signature, location
+    writers: list[str] = []  # tasks on which its steps write variables
 
 
 class Trace(Request):
@@ -159,6 +160,8 @@ class Run(Request):
     ended: list[int]
     key: str = ""
     along: int = 0
+    oldest: int = 0  # all steps of the client with smaller numbers are over
+    deferred: bool = False  # what it saves is copied, and written when `Write` comes
 
 
 class Abort(Request):
@@ -187,6 +190,73 @@ class Send(Request):
     step: int
     key: str
     session: str = ""
+
+
+class Write(Request):
+    """Writes what the saves of a step have left for later, of one stage (`resources.stepping.saving`)."""
+
+    session: str
+    step: int
+    stage: int
+
+
+class Drop(Request):
+    """Lets what the saves of a step have left go, and ends the writing of it."""
+
+    one_way = quick = True
+    session: str
+    step: int
+
+
+class Begun(Answer):
+    """Steps of several tasks that have begun here, by session and number, and the tasks on which they write variables."""
+
+    steps: list[tuple[str, int, list[str]]]
+
+
+class Watch(Request):
+    """Watches variables that are to be saved: those of partitions, or all of the task.  ``holds``: nobody writes them."""
+
+    answer = Begun
+    quick = True  # so its release cannot overtake it
+    session: str
+    cut: int
+    handles: list[int] | None
+    holds: bool
+
+
+class Left(Answer):
+    """Steps that are not over here, by session and number."""
+
+    steps: list[tuple[str, int]]
+
+
+class Let(Request):
+    """Lets steps write what is watched; answered, if it ``waits``, when they are over."""
+
+    answer = Left
+    quick = True
+    session: str
+    cut: int
+    steps: list[tuple[str, int]]
+    waits: bool
+
+
+class Watched(Answer):
+    """The variables that others wrote while they were watched, and the steps that are still waited for, in words."""
+
+    torn: list[str]
+    late: list[str]
+
+
+class Release(Request):
+    """Ends a watch, and with it what is held up.  ``torn``: steps that are not over somewhere."""
+
+    answer = Watched
+    quick = True
+    session: str
+    cut: int
+    torn: list[tuple[str, int]]
 
 
 class Close(Request):

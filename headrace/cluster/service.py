@@ -10,6 +10,7 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -18,17 +19,23 @@ from typing import Any, Final
 from headrace.cluster.admission import Admission
 from headrace.cluster.health import Health
 from headrace.cluster.op_agreement import check_user_ops, own_version
+from headrace.cluster.remote_files import wait_for_files
 from headrace.cluster.request import (
     Abort,
     Answer,
+    Begun,
     Close,
+    Drop,
     Greeting,
     Handle,
     Hello,
     Introduction,
+    Left,
+    Let,
     Open,
     Ping,
     Register,
+    Release,
     Report,
     Request,
     Reset,
@@ -39,6 +46,9 @@ from headrace.cluster.request import (
     Take,
     Trace,
     Traced,
+    Watch,
+    Watched,
+    Write,
     ask,
     lost_receiver,
     send,
@@ -54,6 +64,7 @@ from headrace.core.silence import lost_seconds
 from headrace.passes.portable import Portable
 from headrace.resources.calling.copies import to_host
 from headrace.runtime.code.failure import as_told
+from headrace.runtime.host.cut import Side
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.planning.planner import Planner
@@ -142,7 +153,7 @@ class TaskService:
         graph = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         addresses = {**request.cluster, **self.addresses}  # the client may know workers that came later
         send_to = partial(self._send_to, addresses, name, request.task, message.peer)
-        session = RemoteSession(message.peer, client, graph, PartitionWorker(Planner(graph, config), send_to))
+        session = RemoteSession(message.peer, client, graph, PartitionWorker(Planner(graph, config), send_to, name))
         try:
             self._sessions.add(name, session)
         except OpError:
@@ -155,7 +166,7 @@ class TaskService:
         begun, partitions = monotonic(), self._sessions.find(request.session).partitions
         data = Portable(request.graphs, request.lines, message.tensors)
         check_user_ops(self.worker.task, data, request.ops)
-        handle = partitions.register(data, {}, request.routes, request.sources)()
+        handle = partitions.register(data, {}, request.routes, request.sources, request.writers)()
         seconds = request.seconds
         if (
             seconds is not None and monotonic() - begun > seconds
@@ -176,6 +187,7 @@ class TaskService:
         session = self._sessions.find(request.session)
         for step in request.ended:
             session.partitions.end(step)
+        session.partitions.heard(request.oldest)
         until = None if request.seconds is None else monotonic() + request.seconds
         feeds = message.tensors
         if request.key:
@@ -184,7 +196,15 @@ class TaskService:
                 raise errors.InvalidArgumentError(None, None, why)
             feeds, along = feeds[: -request.along], feeds[-request.along :]
             self.worker.rendezvous.send(request.step, request.key, along)
-        session.run(request.handle, request.step, feeds, message.done, until)
+        with session.partitions.deferring(request.step) if request.deferred else nullcontext():
+            session.run(request.handle, request.step, feeds, message.done, until)
+
+    def write(self, request: Write, message: Message) -> None:
+        self._sessions.find(request.session).partitions.write_files(request.step, request.stage)
+        message.answer()
+
+    def drop(self, request: Drop, message: Message) -> None:
+        self._sessions.find(request.session).partitions.drop_files(request.step)
 
     def abort(self, request: Abort, message: Message) -> None:
         error = errors.make_error(None, None, request.message, request.code)
@@ -203,6 +223,31 @@ class TaskService:
 
     def take(self, request: Take, message: Message) -> None:
         self._sessions.find(request.session).partitions.take(request.step, request.keys, message.done)
+
+    def watch(self, request: Watch, message: Message) -> None:
+        def told(begun: Any, error: BaseException | None) -> None:
+            if error is not None:
+                message.refuse(error)
+            else:
+                message.answer(Begun(self.incarnation, [(*one.key, list(one.tasks)) for one in begun]))
+
+        self._side(request.session, request.handles).open(request.cut, request.holds, told)
+
+    def let(self, request: Let, message: Message) -> None:
+        def told(left: Any, error: BaseException | None) -> None:
+            if error is not None:
+                message.refuse(error)
+            else:
+                message.answer(Left(self.incarnation, [key for key in left if isinstance(key, tuple)]))
+
+        self._side(request.session).let(request.cut, request.steps, request.waits, told)
+
+    def release(self, request: Release, message: Message) -> None:
+        outcome = self.worker.writers.release(request.cut, request.torn)
+        message.answer(Watched(self.incarnation, outcome.torn, outcome.late))
+
+    def _side(self, session: str, handles: Sequence[int] | None = None) -> Side:
+        return self._sessions.find(session).partitions.side(handles)
 
     def close_session(self, request: Close, message: Message) -> None:
         self._sessions.fence([request.session], "its client has closed it")
@@ -297,7 +342,8 @@ class TaskService:
             connection.lose(task, error)
 
     def close(self) -> None:
-        """Ends all sessions and connections."""
+        """Ends all sessions and connections, when what sessions of this process save elsewhere is written."""
+        wait_for_files()
         self._sessions.close()
         if self._health is not None:
             self._health.close()
@@ -356,6 +402,11 @@ _METHODS: Final[dict[str, Answers]] = {
     "abort": TaskService.abort,
     "take": TaskService.take,
     "send": TaskService.send,
+    "write": TaskService.write,
+    "drop": TaskService.drop,
+    "watch": TaskService.watch,
+    "let": TaskService.let,
+    "release": TaskService.release,
     "close": TaskService.close_session,
     "reset": TaskService.reset,
 }

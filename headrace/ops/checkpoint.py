@@ -27,7 +27,7 @@ from headrace.resources.file.bundle.extents import Extents, parse_shape_and_slic
 from headrace.resources.file.bundle.merge import merge_bundles
 from headrace.resources.file.bundle.opening import open_checkpoint
 from headrace.resources.file.bundle.writer import BundleWriter, array_pieces
-from headrace.resources.stepping.saving import copy_of, deferred, one_file
+from headrace.resources.stepping.saving import MERGE, SHARDS, copy_of, deferring, one_file
 
 _PIECE = 1 << 22  # bytes that are copied, checked and written together
 _MANY = 1 << 25  # bytes that are worth the threads to read them
@@ -85,14 +85,14 @@ def _save(prefix, names, slices, tensors, dtypes):
     texts = [name.decode() for name in names]
     for name, tensor, spec in zip(texts, tensors, specs, strict=True):
         _check_part(name, tuple(tensor.shape), spec)
-    later = deferred()
+    later = deferring()
     if later is not None:
         tensors = [copy_of(tensor) for tensor in tensors]
     saved = sorted(zip(texts, tensors, dtypes, specs, strict=True), key=_name_and_slice)
     if later is None:
         _write(_path(prefix), saved, _pieces)
     else:
-        later.append(partial(_write, _path(prefix), saved, _stable_pieces))
+        later.defer(SHARDS, partial(_write, _path(prefix), saved, _stable_pieces))
 
 
 def _write(path, saved, pieces):
@@ -272,11 +272,11 @@ def _(checkpoint_prefixes, destination_prefix, delete_old_dirs, allow_missing_fi
 def _(checkpoint_prefixes, destination_prefix, delete_old_dirs, allow_missing_files):
     prefixes = [os.fsdecode(prefix) for prefix in checkpoint_prefixes]
     merge_all = partial(merge_bundles, prefixes, _path(destination_prefix), delete_old_dirs, allow_missing_files)
-    later = deferred()
+    later = deferring()
     if later is None:
         merge_all()
     else:
-        later.append(merge_all)
+        later.defer(MERGE, merge_all)
 
 
 def _path(value):

@@ -498,23 +498,6 @@ def test_a_parameter_server_writes_its_own_shard(cluster: Cluster, tmp_path: Pat
     assert len(saves) == 2
 
 
-def test_a_save_says_which_variables_it_could_not_watch(cluster: Cluster, tmp_path: Path) -> None:
-    on("/job:ps", lambda: tf.Variable([1.0, 2.0], name="a"))
-    on("/job:worker/task:0", lambda: tf.Variable([3.0], name="b"))
-    savers = {options: tf.train.Saver(**{options: True}) for options in ("sharded", "consistent", "asynchronous")}
-    with tf.Session(cluster.workers[0].target) as session:
-        session.run(tf.global_variables_initializer())
-        savers["sharded"].save(session, str(tmp_path / "model"))
-        assert savers["sharded"].last_save.unwatched == ("a",)
-        for option in ("consistent", "asynchronous"):
-            with pytest.raises(
-                tf.errors.InvalidArgumentError,
-                match=rf"Saver\({option}=True\).*on other tasks are a\..*test_cluster\.py",
-            ):
-                savers[option].save(session, str(tmp_path / option))
-    assert not list(tmp_path.glob("consistent*")) and not list(tmp_path.glob("asynchronous*"))
-
-
 def test_a_client_of_one_task_that_is_elsewhere(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """All devices that the session sees are on one task, which is not this process."""
     monkeypatch.setattr("headrace.client.session.find", lambda target: None)

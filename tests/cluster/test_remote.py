@@ -9,7 +9,7 @@ import pytest
 from cluster.local_cluster import LocalCluster, local_cluster
 
 import headrace as tf
-from headrace.runtime.session import partition_worker
+from headrace.runtime.session import partition_worker, steps_here
 
 PS = "/job:ps/task:0"
 
@@ -57,7 +57,7 @@ def test_steps_that_are_aborted_and_never_come_are_forgotten(cluster: LocalClust
     with tf.Session(cluster.target("worker", 0)) as session:
         session.run(v.initializer)
         (worker,) = [one.partitions for one in cluster.server("ps", 0)._service._sessions.values()]
-        for number in range(partition_worker.ABORTED_STEPS + 50):
+        for number in range(steps_here.ABORTED_STEPS + 50):
             worker.abort(number, tf.errors.AbortedError(None, None, "given up"))
-        assert len(worker._begun) <= partition_worker.ABORTED_STEPS + 1
+        assert len(worker._here._begun) <= steps_here.ABORTED_STEPS + 1
         assert session.run(v) == 1.0

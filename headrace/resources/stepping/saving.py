@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import torch
 
@@ -17,21 +17,35 @@ from headrace.core.errors import CancelledError
 
 T = TypeVar("T")
 
+SHARDS: Final = 0  # the stages in which files are made: first those of each task,
+MERGE: Final = 1  # then, when all of these are there, what puts them together
+STAGES: Final = (SHARDS, MERGE)
+
+
+class Elsewhere(Protocol):
+    """What a save has left to be written on another task."""
+
+    def write(self, stage: int) -> Callable[[], None]:
+        """Begins to make the files of a stage; returns what waits for them, and raises what went wrong."""
+
+    def end(self, given_up: bool) -> None:
+        """Nothing more is to be written."""
+
 
 class Saving:
     """One save: how it is to be done, and what there is to say of it afterwards."""
 
     def __init__(self, asynchronous: bool = False, consistent: bool = False, wait_secs: float = 60.0) -> None:
-        """``asynchronous``: copies the values only, and leaves the writing to whoever calls what is in ``deferred``, in order.
+        """``asynchronous``: copies the values only, and leaves the writing to whoever calls `write_files`.
 
         ``consistent``: no step may write what is saved meanwhile; one that runs already is waited for, for ``wait_secs``.
         """
         self.asynchronous = asynchronous
         self.consistent = consistent
         self.wait_secs = wait_secs
-        self.deferred: list[Callable[[], None]] = []
+        self.elsewhere: list[Elsewhere] = []
+        self._deferred: list[tuple[int, Callable[[], None]]] = []  # by stage
         self.torn: tuple[str, ...] = ()  # variables that steps wrote, or may have written, while it read them
-        self.unwatched: tuple[str, ...] = ()  # variables of other tasks, of which nobody knows whether steps wrote them
         self._changed = threading.Condition()
         self._files = 0  # that threads of this process are writing
         self._given_up = False
@@ -58,6 +72,27 @@ class Saving:
                 self._files -= 1
                 self._changed.notify_all()
 
+    def defer(self, stage: int, write: Callable[[], None]) -> None:
+        """Leaves something to be written."""
+        self._deferred.append((stage, write))
+
+    def write_files(self) -> None:
+        """Writes what was left for later, here and on other tasks."""
+        for stage in STAGES:
+            waits = [one.write(stage) for one in self.elsewhere]
+            self.write_stage(stage)
+            for wait in waits:
+                wait()
+        for one in self.elsewhere:
+            one.end(given_up=False)
+
+    def write_stage(self, stage: int) -> None:
+        """Writes what was left here for a stage, one after the other."""
+        with self.entered():
+            for write in [write for at, write in self._deferred if at == stage]:
+                write()
+        self._deferred = [one for one in self._deferred if one[0] != stage]  # the copies may go
+
     def check(self) -> None:
         """Raises CancelledError if the save was given up."""
         if self._given_up:
@@ -65,6 +100,8 @@ class Saving:
 
     def give_up(self, seconds: float) -> None:
         """Ends the writing of files, and waits for it so long: threads look at it between pieces."""
+        for one in self.elsewhere:
+            one.end(given_up=True)
         with self._changed:
             self._given_up = True
             self._changed.wait_for(lambda: not self._files, seconds)
@@ -91,10 +128,10 @@ def carried(call: Callable[[], T]) -> Callable[[], T]:
     return run
 
 
-def deferred() -> list[Callable[[], None]] | None:
-    """Where a save of this thread leaves what makes its files; None if it is to make them itself."""
+def deferring() -> Saving | None:
+    """The save of this thread that files are to be left to (`Saving.defer`); None if they are to be made now."""
     saving = current.saving
-    return saving.deferred if saving is not None and saving.asynchronous else None
+    return saving if saving is not None and saving.asynchronous else None
 
 
 @contextmanager

@@ -81,6 +81,16 @@ class Waiting(NamedTuple):
         return "its Python function runs" if self.node.op_def.traits.blocking else ""
 
 
+class Awaited(Waiting):
+    """What the thread of a step waits for where no node does: partitions of other threads and tasks, a save."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        assert self.wait is not None
+        return self.wait.describe()
+
+
 class Step:
     """Thread-safe.  Threads of the step wait in `next`; any other thread may `cancel` the step or ask for a `report`."""
 

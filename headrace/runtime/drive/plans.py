@@ -11,6 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -30,11 +31,11 @@ from headrace.runtime.code.failure import raisable
 from headrace.runtime.drive.flow import Flow
 from headrace.runtime.drive.framed import FramedPlan
 from headrace.runtime.drive.waits import Waits
+from headrace.runtime.host.cut_machine import Variables
 from headrace.runtime.host.gate import Gate
 from headrace.runtime.host.pool import Pool
 from headrace.runtime.host.recorder import Recorder
 from headrace.runtime.host.threads import ThreadChoice, _current, one_thread, use_threads
-from headrace.runtime.host.writers import Variables
 
 Feeds = Sequence[Any]
 Run = Callable[[Feeds], tuple[Any, ...]]
@@ -73,10 +74,9 @@ class StepPlan(ABC):
     pool: Pool  # for nodes that block
     traced: TracedPlan | None = None  # made when a trace is first asked for
     writers: Any = None  # the worker's `Writers`, if the step writes variables or saves them
-    writes: Variables = frozenset()  # the variables that it may write
+    writes: Variables = frozenset()  # the variables that it may write, if these are on this worker only
     running: list[None] = field(default_factory=list)  # of a plan that writes: one for each step that runs
-    saves: Variables | None = None  # the variables that it saves; None if it saves nothing
-    saves_elsewhere: tuple[str, ...] = ()  # the names of those on other tasks
+    saves: Callable[[float, bool], AbstractContextManager[list[str]]] | None = None  # watches what it saves, if it does
 
     @property
     def programs(self) -> list[Program]:
@@ -390,8 +390,14 @@ def _run_writing(plan: StepPlan, run: Run, feeds: Feeds) -> tuple[Any, ...]:
         return run(feeds)
     finally:
         running.pop()
+        if plan.writers.watched:
+            plan.writers.look(plan)
 
 
 def _run_saving(plan: StepPlan, run: Run, feeds: Feeds) -> tuple[Any, ...]:
-    with plan.writers.watching(plan, saving.current.saving or saving.Saving()):
-        return run(feeds)
+    assert plan.saves is not None
+    one = saving.current.saving or saving.Saving()
+    with plan.saves(one.wait_secs, one.consistent) as torn:
+        results = run(feeds)
+    one.torn = tuple(torn)
+    return results

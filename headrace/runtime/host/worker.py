@@ -47,7 +47,7 @@ class LocalWorker:
         self.pool = Pool()
         self.lane = Pool(most=1)  # for what only the interpreter computes: more threads would fight for its lock
         self.ahead = Pool("headrace-ahead-", most=max(16, 2 * self.cores))  # for datasets
-        self.writers = Writers()
+        self.writers = Writers(task)
         self._by_name = {d.name: d for d in self.devices}
         self.hooked = {d.name: HookedPlace(d) for d in self.devices if d.hooks is not None}
         self._host = next(d for d in self.devices if d.device_type == "CPU")

@@ -1,163 +1,200 @@
-"""Writers: the plans of a worker whose steps write variables, so that a save knows which steps it overlaps with.
+"""Writers: the steps of a worker that write variables, so that a save knows which steps it overlaps with, and can hold them up.
 
-A step that writes variables is noted in its plan's `running` from its beginning to its end; that is all it costs while nobody
-saves.  A save *watches* the variables that it reads.  By default it only notes the steps that overlap with it (OSDI 4.3).  A
-consistent one waits until no such step runs, and lets no new one begin until it has read everything.
+A step that writes variables of this worker only is noted in its plan's `running` from its beginning to its end; that is all it
+costs while nobody saves.  Of a step that writes on other tasks too, each task notes its partitions (`Partitions`).  What a save
+makes of that is decided by a machine (cut_machine.py); cut.py is the save's own side.
 
 No lock is needed to begin a step: a step is first noted and then looks whether somebody watches; a save first watches and then
-looks which steps are noted.  So at least one of them sees the other.
+looks which steps are noted.  So at least one of them sees the other.  The same holds at the end of a step.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from time import monotonic
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol
+from weakref import WeakSet
 
-from headrace.core.errors import DeadlineExceededError, InvalidArgumentError
-from headrace.core.source import at
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.written import all_names
-from headrace.resources.stepping.saving import Saving
-from headrace.resources.stepping.step import Steps, current
+from headrace.resources.stepping.attempt import Driver, finish
+from headrace.resources.stepping.interrupt import Shield
+from headrace.resources.stepping.step import Awaited, Step, Steps
+from headrace.resources.stepping.waiting import Done, Wait
+from headrace.runtime.host.cut_machine import Beginning, CutMachine, Key, Letting, Outcome, Part, Variables, Watch
 
-Variables = frozenset[Any]  # of headrace.resources.state.variable.Variable
-LOOK: Final = 0.002  # seconds after which a consistent save looks again whether steps have ended
 
-
-class Plan(Protocol):
-    """What is asked here of a plan whose steps write variables or save them."""
+class Plan(Hashable, Protocol):
+    """What is asked here of a plan whose steps write variables of this worker only."""
 
     request: Any  # of a whole step: its ops and fetches
     graph: StepGraph
     steps: Steps
-    writers: Any  # the worker's `Writers`
     writes: Variables
     running: list[None]
-    saves: Variables | None
-    saves_elsewhere: tuple[str, ...]
 
 
-class _Watch:
-    """A save that is reading."""
+class Partitions(Protocol):
+    """What is asked here of a session's partitions of steps that write on several tasks."""
 
-    def __init__(self, plan: Plan, consistent: bool) -> None:
-        assert plan.saves is not None
-        self._plan, self.variables = plan, plan.saves
-        self.consistent = consistent
-        self.seen: dict[int, Plan] = {}  # plans of steps that overlap with it
+    session: str
 
-    def concerns(self, plan: Plan) -> bool:
-        """Whether its steps may write what is saved; a step that also saves orders its own reads and writes itself."""
-        return plan is not self._plan and not self.variables.isdisjoint(plan.writes)
+    def parts(self) -> Iterable[Part]:
+        """The steps that have begun here."""
+
+    def is_over(self, step: int, watch: Watch) -> bool:
+        """Whether a step will write nothing any more here of what is watched."""
+
+    def describe(self, step: int) -> str:
+        """A step in words."""
 
 
-class Writers:
-    """Thread-safe."""
+class Writers(Driver):
+    """Thread-safe, never blocks; is the `Table` of its machine."""
 
-    def __init__(self) -> None:
+    _machine: CutMachine
+
+    def __init__(self, task: str) -> None:
+        super().__init__(CutMachine(self))
+        self.task = task
         self.watched = False
         self._plans: dict[int, list[Plan]] = {}  # those that write, by the owner of their graph
-        self._watches: list[_Watch] = []
-        self._changed = threading.Condition()
+        self._partitions: WeakSet[Partitions] = WeakSet()  # a step that runs keeps those of its session
 
-    # ---- plans
+    # ---- what there is
 
     def add(self, plan: Plan, owner: int) -> None:
         """Steps of the plan will be noted."""
-        with self._changed:
+        with self._lock:
             self._plans.setdefault(owner, []).append(plan)
 
+    def add_partitions(self, partitions: Partitions) -> None:
+        with self._lock:
+            self._partitions.add(partitions)
+
     def forget(self, owner: int) -> None:
-        """Drops the plans of one graph."""
-        with self._changed:
+        """Drops the plans of one session, and ends its watches."""
+        with self._lock:
             self._plans.pop(owner, None)
+            ended = self._machine.drop(owner)
+            self.watched = bool(self._machine.watches)
+        finish(ended)
+
+    def parts(self) -> Iterator[Part]:
+        for plans in self._plans.values():
+            for plan in plans:
+                if plan.running:
+                    yield Part(plan, plan.writes, (), True, plan)
+        for partitions in list(self._partitions):
+            yield from partitions.parts()
+
+    def is_over(self, key: Any, watch: Watch) -> bool:
+        if not isinstance(key, tuple):
+            return not key.running
+        session, step = key
+        return all(one.is_over(step, watch) for one in self._of(session))
+
+    def describe(self, key: Any) -> str:
+        if not isinstance(key, tuple):
+            return _described(key)
+        session, step = key
+        return "; ".join(one.describe(step) for one in self._of(session))
+
+    def _of(self, session: str) -> list[Partitions]:
+        return [one for one in list(self._partitions) if one.session == session]
 
     # ---- steps
 
+    def begin(self, beginning: Beginning) -> Wait | None:
+        """Somebody watches: a part of a step waits until it may write.  None if it may now."""
+        return self._begin(self._machine.begin, beginning)
+
     def enter(self, plan: Plan) -> None:
         """A step that is noted begins while somebody watches: the save is told, or the step waits until it may write."""
-        with self._changed:
-            while any(watch.consistent and watch.concerns(plan) for watch in self._watches):
-                plan.running.pop()
-                try:
-                    self._wait_to_write()
-                finally:
-                    plan.running.append(None)
-            for watch in self._watches:
-                if watch.concerns(plan):
-                    watch.seen[id(plan)] = plan
+        plan.running.pop()
+        self.look(plan)  # a save may have seen it
+        note = partial(plan.running.append, None)
+        with Shield(), plan.steps.running() as step:
+            try:
+                self.wait_to_begin(step, Beginning(plan, plan.writes, plan, None, note))
+            except BaseException:
+                note()  # as it was
+                raise
 
-    def _wait_to_write(self) -> None:
-        until = current.until
-        if not self._changed.wait(None if until is None else max(until - monotonic(), 0.0)):
-            raise DeadlineExceededError(
-                None, None,
-                "Timed out waiting for notification: the step ran out of time (RunOptions.timeout_in_ms) waiting for a "
-                f"consistent save to read the variables that it writes {at()}",
-            )  # fmt: skip
+    def wait_to_begin(self, step: Step, beginning: Beginning) -> None:
+        """Waits on this thread until a part of a step may begin."""
+        events = step.events()
+        beginning.done = lambda result, error: events.put((step, result, error))
+        wait = self.begin(beginning)
+        try:
+            if wait is not None:
+                step.waits[beginning] = Awaited(None, wait)
+                step.next(events)
+        except BaseException:
+            self.cancel(beginning, RuntimeError("the step was ended"))
+            raise
+        finally:
+            step.waits.pop(beginning, None)
+            step.forget(events)
+
+    def look(self, key: Key) -> None:
+        """A step has ended, here or everywhere, while somebody watches."""
+        self._look(lambda left: (key,) if key in left else ())
+
+    def look_at_session(self, session: str) -> None:
+        """Steps of a session may be over."""
+        self._look(lambda left: [key for key in left if isinstance(key, tuple) and key[0] == session])
+
+    def _look(self, keys: Callable[[Any], Iterable[Key]]) -> None:
+        with self._lock:
+            ended = self._machine.look(keys)
+        finish(ended)
 
     # ---- saves
 
-    @contextmanager
-    def watching(self, plan: Plan, saving: Saving) -> Iterator[None]:
-        """Watches the variables that the plan saves while it reads them; then tells the saving which ones others wrote."""
-        if plan.saves_elsewhere:
-            _note_elsewhere(plan.saves_elsewhere, saving)
-        watch = _Watch(plan, saving.consistent)
-        with self._changed:
-            self._watches.append(watch)
-            self.watched = True
-        try:
-            if saving.consistent:
-                self._wait_for_writers(watch, saving.wait_secs)
-            else:
-                with self._changed:
-                    watch.seen.update((id(plan), plan) for plan in self._running(watch))
-            yield
-        finally:
-            with self._changed:
-                self._watches.remove(watch)
-                self.watched = bool(self._watches)
-                self._changed.notify_all()
-        torn = {variable.name for plan in watch.seen.values() for variable in plan.writes & watch.variables}
-        saving.torn = tuple(sorted(torn))
+    def open(
+        self, number: int, variables: Variables | None, holds: bool, owner: int, own: Collection[Hashable], done: Done
+    ) -> None:
+        """Watches variables; None: all there are.  Tells ``done`` the steps of several tasks that have `Begun`."""
+        with self._lock:
+            self.watched = True  # before the machine looks which steps are noted
+            ended = self._machine.open(Watch(number, variables, holds, owner, own, done))
+        finish(ended)
 
-    def _running(self, watch: _Watch) -> list[Plan]:
-        return [plan for plans in self._plans.values() for plan in plans if plan.running and watch.concerns(plan)]
+    def let(self, number: int, keys: Sequence[Key], waits: bool, done: Done) -> None:
+        """Lets parts of these steps begin.  Tells ``done``, when it waits no longer, which are not over."""
+        with self._lock:
+            ended = self._machine.let(number, keys, Letting(done), waits)
+        finish(ended)
 
-    def _wait_for_writers(self, watch: _Watch, wait_secs: float) -> None:
-        until = monotonic() + wait_secs
-        if current.until is not None:
-            until = min(until, current.until)
-        with self._changed:
-            while running := self._running(watch):
-                if monotonic() >= until:
-                    break
-                self._changed.wait(LOOK)
-            else:
-                return
-        listed = "".join(f"\n\t {_described(plan)}" for plan in running)
-        raise DeadlineExceededError(
-            None, None,
-            f"a consistent save waited {wait_secs:g} s for steps that write what it saves, and nothing was saved:{listed}\n\t "
-            f"If such a step waits for another one that writes, neither can go on while the save waits {at()}",
-        )  # fmt: skip
+    def release(self, number: int, torn: Sequence[Key] = ()) -> Outcome:
+        """Ends a watch."""
+        with self._lock:
+            outcome, ended = self._machine.release(number, torn)
+            self.watched = bool(self._machine.watches)
+        finish(ended)
+        return outcome
 
 
-def _note_elsewhere(names: Sequence[str], saving: Saving) -> None:
-    """Variables on other tasks cannot be watched, held up or copied from here."""
-    for option in ("consistent", "asynchronous"):
-        if getattr(saving, option):
-            shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            raise InvalidArgumentError(
-                None, None,
-                f"Saver({option}=True) saves variables of the client's own task only; on other tasks are {shown}. Leave "
-                f"{option} out: a save over several tasks is as TensorFlow's, and steps may change variables meanwhile {at()}",
-            )  # fmt: skip
-    saving.unwatched = tuple(names)
+class WorkerSide:
+    """The `Side` of a cut that is in this process."""
+
+    def __init__(
+        self, writers: Writers, variables: Callable[[], Variables | None], owner: int, own: Collection[Hashable] = ()
+    ) -> None:
+        """``variables``: those to watch.  ``own``: what steps of the save itself are known by: they are not held up."""
+        self.task = writers.task
+        self._writers, self._variables = writers, variables
+        self._owner, self._own = owner, own
+
+    def open(self, cut: int, holds: bool, done: Done) -> None:
+        self._writers.open(cut, self._variables(), holds, self._owner, self._own, done)
+
+    def let(self, cut: int, keys: Sequence[Key], waits: bool, done: Done) -> None:
+        self._writers.let(cut, keys, waits, done)
+
+    def release(self, cut: int, torn: Sequence[Key], done: Done) -> None:
+        done(self._writers.release(cut, torn), None)
 
 
 def _described(plan: Plan) -> str:

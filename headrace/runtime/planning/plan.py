@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from headrace.core import errors
 from headrace.core.source import user_source
@@ -23,7 +23,7 @@ from headrace.passes.region import Region
 from headrace.passes.specialise import may_wait, telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
-from headrace.passes.written import saves, written
+from headrace.passes.written import written
 from headrace.resources.state.variable import Variable
 from headrace.runtime.code.codegen import Binder, choose_arrays, generate, generate_begin
 from headrace.runtime.code.dump import dump
@@ -33,11 +33,11 @@ from headrace.runtime.compiler.regions import compile_regions
 from headrace.runtime.drive.flow import Flow
 from headrace.runtime.drive.framed import make_framed, needs_frames
 from headrace.runtime.drive.plans import Blueprint, FramedStep, Part, PartsPlan, PlacedStrand, SinglePlan, StepPlan
+from headrace.runtime.host.cut_machine import Variables
 from headrace.runtime.host.device import deterministic
 from headrace.runtime.host.hooks import fetch_from_host
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.host.threads import ThreadChoice
-from headrace.runtime.host.writers import Variables
 
 _numbers = itertools.count()
 
@@ -95,30 +95,21 @@ def make_plan(
     return _single(request, graph, worker, options)
 
 
-class Effects(NamedTuple):
-    """What a step does to the variables of a worker: which it may write, which it saves; None if it saves nothing."""
-
-    writes: Variables
-    saves: Variables | None
-    saves_elsewhere: tuple[str, ...] = ()  # the names of variables on other tasks that it saves
+def variables_written(graph: StepGraph, worker: RegisteredGraph) -> Variables:
+    """The variables of this worker that a step may write."""
+    return _variables(written(graph), worker)
 
 
-def effects_of(graph: StepGraph, worker: RegisteredGraph) -> Effects:
-    """The effects of a step on the variables of this worker; those on other tasks do not count."""
-    if not saves(graph):
-        return Effects(_variables(written(graph), worker), None)
-    handles = [n for n in graph.nodes if n.op_def.traits.handle]
-    mine = _variables(handles, worker)
-    elsewhere = [n.name for n in handles if n.device and not n.device.startswith(worker.worker.task)]
-    return Effects(_variables(written(graph), worker), mine, tuple(sorted(elsewhere)))
+def variables_used(graph: StepGraph, worker: RegisteredGraph) -> Variables:
+    """The variables of this worker that a step has to do with."""
+    return _variables([node for node in graph.nodes if node.op_def.traits.handle], worker)
 
 
-def note_effects(plan: StepPlan, effects: Effects, worker: RegisteredGraph) -> None:
-    """Says in a plan for a whole request which variables it writes, and which it saves."""
-    plan.writes, plan.saves, plan.saves_elsewhere = effects
-    if plan.writes or plan.saves is not None:
+def note_writes(plan: StepPlan, writes: Variables, worker: RegisteredGraph) -> None:
+    """Says in a plan for a whole request which variables it writes, all of them on this worker."""
+    plan.writes = writes
+    if writes:
         plan.writers = worker.writers
-    if plan.writes:
         worker.writers.add(plan, worker.owner)
 
 

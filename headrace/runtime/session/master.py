@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Protocol
 
 from headrace.core.config import ConfigProto, RunMetadata
@@ -27,18 +28,30 @@ from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
+from headrace.passes.written import saves, written
 from headrace.resources.stepping.step import current, deadline
 from headrace.runtime.drive.plans import DividedPlan, Run, StepPlan, TracedPlan, entry
+from headrace.runtime.host.cut import Side, cut
+from headrace.runtime.host.cut_machine import Variables
 from headrace.runtime.host.device import part_of, visible_devices
 from headrace.runtime.host.placement_log import PlacementLog
 from headrace.runtime.host.registered import RegisteredGraph, TracedGraph
 from headrace.runtime.host.worker import LocalWorker
-from headrace.runtime.planning.plan import Effects, Request, borrowed_fetches, effects_of, make_plan, note_effects
+from headrace.runtime.host.writers import WorkerSide
+from headrace.runtime.planning.plan import (
+    Request,
+    borrowed_fetches,
+    make_plan,
+    note_writes,
+    variables_used,
+    variables_written,
+)
 from headrace.runtime.planning.planner import Planner
 from headrace.runtime.session.partial import PartialRun
 from headrace.runtime.session.partition_graph import partition_graph
 from headrace.runtime.session.partition_worker import PartitionWorker, Runs, Send, Task
 from headrace.runtime.session.partitioned import Member, PartitionedStep
+from headrace.runtime.session.step_numbers import step_numbers
 from headrace.runtime.session.step_stats import cost_graph, step_stats
 
 PARTIAL_RUNS: Final = 512  # unfinished ones of a session in a cluster: each is a call under way on its tasks
@@ -48,6 +61,10 @@ class Cluster(Protocol):
     """The tasks beside this process's own, as one session sees them."""
 
     tasks: Sequence[Task]
+
+    @property
+    def session(self) -> str:
+        """How the tasks know this one."""
 
     @property
     def includes_own(self) -> bool:
@@ -88,10 +105,12 @@ class Master:
         self.cutting = Cutting(config.gather_transfers, lossy=config.lossy_transfers, late=config.late_transfers)
         parts = {self.part_of(d.name) for d in self.devices}
         self._one_partition = len(parts) == 1 and task_of(next(iter(parts))) == self.worker.task
-        self._local = PartitionWorker(self.planner, None if cluster is None else cluster.send_to)
-        if cluster is not None:
+        if cluster is None:
+            self._local = PartitionWorker(self.planner)
+        else:
+            self._local = PartitionWorker(self.planner, cluster.send_to, cluster.session, step_numbers.is_over)
             cluster.on_lost(self._local.lose)
-        self._tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
+        self.tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
         self._plans: dict[tuple[Request, int], StepPlan] = {}
         self._partial_runs: set[PartialRun] = set()  # those that have not ended
         self._lock = threading.Lock()
@@ -140,33 +159,67 @@ class Master:
     def _make(self, request: Request) -> StepPlan:
         if self._one_partition and not request.later:
             plan = self.planner.plan(request)
-            note_effects(plan, effects_of(plan.graph, self.registered), self.registered)
-            return plan
+            note_writes(plan, variables_written(plan.graph, self.registered), self.registered)
+            return self._saving(plan, self._used(plan.graph) if saves(plan.graph) else None)
         options = self.planner.options(request)
         with no_collection():
             graph = request.placed(options)
-            effects = effects_of(graph, self.registered)
+            writes = variables_written(graph, self.registered)
+            saved = self._used(graph) if saves(graph) else None
+            writers = {task_of(handle.device) for handle in written(graph)}
+            mine = writers <= {self.worker.task}
             names = partition_names(graph, self.part_of)
             if request.later:
-                plan = self._cut_for_later(request, graph, bool(names))
+                plan = self._cut_for_later(request, graph, bool(names), () if mine else sorted(writers))
             elif not names or (len(names) == 1 and task_of(names[0]) == self.worker.task):
                 plan = self.planner.plan(request, rewrite_placed(graph, options))
             else:
-                plan = self._cut(request, graph)
-            note_effects(plan, effects, self.registered)
-            return plan
+                plan = self._cut(request, graph, () if mine else sorted(writers))
+            if mine:  # otherwise each task notes its own partitions
+                note_writes(plan, writes, self.registered)
+            return self._saving(plan, saved)
 
-    def _cut(self, request: Request, graph: StepGraph) -> StepPlan:
+    def _used(self, graph: StepGraph) -> Variables:
+        return variables_used(graph, self.registered)
+
+    def _saving(self, plan: StepPlan, saved: Variables | None) -> StepPlan:
+        """The plan, which says where the variables are that it saves; ``saved``: those of this task, None if it saves nothing."""
+        if saved is not None:
+            plan.saves = partial(self._cut_steps, self._sides(plan, saved))
+        return plan
+
+    def _sides(self, plan: StepPlan, used: Variables) -> list[Side]:
+        """The variables that a plan has to do with, to be watched; ``used``: those of this task."""
+        members = plan.partitions.members if isinstance(plan, DividedPlan) else []
+        handles: dict[int, list[int]] = {}
+        for member in members:
+            handles.setdefault(id(member.worker), []).append(member.handle)
+        own = {plan, *map(self._local.own, handles.pop(id(self._local), ()))}
+        others = [runs.side(handles[id(runs)]) for runs in self.tasks.values() if id(runs) in handles]
+        mine = WorkerSide(self.registered.writers, lambda: used, self.registered.owner, own)
+        return [mine, *others] if used else others
+
+    def cut(self, tasks: Sequence[str], wait_secs: float) -> AbstractContextManager[list[str]]:
+        """Inside, no step writes a variable of these tasks, and none has written only a part of what it writes there."""
+        return self._cut_steps([self.tasks[task].side(None) for task in tasks], wait_secs)
+
+    def _cut_steps(
+        self, sides: Sequence[Side], wait_secs: float, holds: bool = True
+    ) -> AbstractContextManager[list[str]]:
+        turn = None if self._cluster is None else self.tasks[min(map(task_of, (d.name for d in self.devices)))].side([])
+        return cut(sides, self.registered.steps, wait_secs, holds, turn)
+
+    def _cut(self, request: Request, graph: StepGraph, writers: Sequence[str]) -> StepPlan:
         """The plan of a step over several partitions, which are registered here."""
-        return self._register(request, graph, lambda: partition(graph, self.part_of, self.cutting))
+        return self._register(request, graph, lambda: partition(graph, self.part_of, self.cutting), writers)
 
-    def _cut_for_later(self, request: Request, graph: StepGraph, anything: bool) -> StepPlan:
+    def _cut_for_later(self, request: Request, graph: StepGraph, anything: bool, writers: Sequence[str]) -> StepPlan:
         """The plan of a step whose feeds come while it runs.  ``anything``: whether something runs in it."""
         needs = needed_feeds(graph)
         values = list(graph.fetches)
         writes = [needs.get(node, 0) for node in graph.nodes if node.op_def.traits.writes or held_bodies(node)]
 
-        def cut() -> list[Partition]:
+        def cut_later() -> list[Partition]:
             # Gathered or delayed, what needs one feed could wait for another.
             parts = partition(graph, self.part_of, replace(self.cutting, gather=False, late=False))
             if not anything:
@@ -176,27 +229,29 @@ class Master:
                 feed_later(one, feeds, fetches, borrowed_fetches(one.graph))
             return parts
 
-        plan = self._register(request, graph, cut)
+        plan = self._register(request, graph, cut_later, writers)
         plan.needs = tuple(needs.get(value.op, 0) for value in values)
         plan.writes_unfed = 0 in writes
         return plan
 
-    def _register(self, request: Request, graph: StepGraph, cut: Callable[[], list[Partition]]) -> DividedPlan:
-        """The plan of a step whose partitions, which ``cut`` makes of the graph, are registered with their tasks."""
+    def _register(
+        self, request: Request, graph: StepGraph, make: Callable[[], list[Partition]], writers: Sequence[str]
+    ) -> DividedPlan:
+        """The plan of a step whose partitions, which ``make`` makes of the graph, are registered with their tasks."""
         borrowed = borrowed_fetches(graph)
         feeds, fetches = list(graph.feeds), list(graph.fetches)
         origins = origins_of(graph)
-        parts = cut()
+        parts = make()
         tasks = {one.name: task_of(one.name) for one in parts}
         sends = {one.name: destinations(one.graph) for one in parts}
         begun = []
         with self._in_time():
             for one in parts:  # all tasks plan at the same time
                 mine = tasks[one.name]
-                runs = self._tasks[mine]
+                runs = self.tasks[mine]
                 routes = {name: task for name, task in tasks.items() if task == mine or name in sends[one.name]}
                 sources = [task for name, task in tasks.items() if one.name in sends[name]]
-                begun.append((one, runs, runs.register(to_portable(one.graph), origins, routes, sources)))
+                begun.append((one, runs, runs.register(to_portable(one.graph), origins, routes, sources, writers)))
             members = [
                 Member(one.name, runs, handle(), tuple(one.feeds), tuple(one.fetches)) for one, runs, handle in begun
             ]
@@ -262,7 +317,8 @@ class Master:
                 return TracedPlan(replace(plan, partitions=plan.partitions.traced()), None)
         binder = TracedGraph(self.registered)
         traced_plan = make_plan(plan.request, binder, self.planner.options(plan.request))
-        note_effects(traced_plan, Effects(plan.writes, plan.saves, plan.saves_elsewhere), self.registered)
+        note_writes(traced_plan, plan.writes, self.registered)
+        traced_plan.saves = plan.saves
         return TracedPlan(traced_plan, binder.recorder)
 
     def partition_graphs(self, plan: StepPlan) -> list[Any]:

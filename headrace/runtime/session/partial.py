@@ -18,11 +18,12 @@ from headrace.core.errors import CancelledError, InvalidArgumentError, OpError
 from headrace.core.source import at
 from headrace.passes.partition.later import feed_key, fetch_key
 from headrace.resources.stepping.interrupt import Shield
-from headrace.resources.stepping.step import Event, Step
+from headrace.resources.stepping.step import Awaited, Event, Step
 from headrace.runtime.drive.plans import DividedPlan, StepPlan
 from headrace.runtime.planning.plan import Request
 from headrace.runtime.session.partition_worker import Runs
-from headrace.runtime.session.partitioned import Awaited, elsewhere, located, step_numbers, wait_for_all
+from headrace.runtime.session.partitioned import elsewhere, located, wait_for_all
+from headrace.runtime.session.step_numbers import step_numbers
 
 _OVER: Final = "over"  # the token of the event that a partition is over
 
@@ -155,6 +156,9 @@ class PartialRun:
                 return
             if self._noted:
                 self._plan.running.pop()
+        if self._noted and self._plan.writers.watched:
+            self._plan.writers.look(self._plan)
+        step_numbers.end(self._number)
         for worker in self._workers():
             worker.end(self._number)
         ended(self)

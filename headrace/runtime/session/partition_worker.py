@@ -6,12 +6,13 @@ A partition is registered once, as data; the plans made of it read that data aga
 from __future__ import annotations
 
 import itertools
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
+from queue import SimpleQueue
 from time import thread_time
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from headrace.core.errors import AbortedError, CancelledError, OpError
 from headrace.passes.partition.later import left_fetches
@@ -19,31 +20,36 @@ from headrace.passes.pipeline import Options, rewrite_placed
 from headrace.passes.portable import Portable, from_portable
 from headrace.passes.step_graph import StepGraph
 from headrace.resources.stepping.rendezvous import Rendezvous
-from headrace.resources.stepping.saving import carried
-from headrace.resources.stepping.step import Step
+from headrace.resources.stepping.saving import STAGES, Saving, carried
+from headrace.resources.stepping.step import Event, Step
 from headrace.resources.stepping.waiting import Done, Wait
 from headrace.runtime.drive.plans import PartsPlan, StepPlan
+from headrace.runtime.host.cut import Side
+from headrace.runtime.host.cut_machine import Beginning, Variables
 from headrace.runtime.host.device import Device
 from headrace.runtime.host.registered import TracedGraph
 from headrace.runtime.host.turn import Pace, turn
-from headrace.runtime.planning.plan import make_plan
+from headrace.runtime.host.writers import WorkerSide
+from headrace.runtime.planning.plan import make_plan, variables_used, variables_written
 from headrace.runtime.planning.planner import Planner
 from headrace.runtime.session.parked import ParkedRun
 from headrace.runtime.session.step_stats import step_stats
+from headrace.runtime.session.steps_here import StepsHere
 
 Send = Callable[[int, str, Sequence[Any]], None]  # (step, key, values)
-ABORTED_STEPS: Final = 1024  # of one session: partitions of these that come late do not begin
 
 
 class Runs(Protocol):
     """What the master asks of a task, in this process or another."""
 
     def register(
-        self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str]
-    ) -> Callable[[], int]:
+        self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str],
+        writers: Sequence[str],
+    ) -> Callable[[], int]:  # fmt: skip
         """Begins to keep a partition; returns what waits for the handle to run it by.
 
         ``routes``: the task of each partition that it sends to, and of those on its own.  ``sources``: tasks that send to it.
+        ``writers``: tasks on which its steps write variables; none if the master itself holds them up while variables are saved.
         """
 
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
@@ -69,6 +75,9 @@ class Runs(Protocol):
 
     def statistics(self, handle: int) -> Any:
         """What a traced partition did in its last step, as StepStats."""
+
+    def side(self, handles: Sequence[int] | None) -> Side:
+        """The variables that partitions have to do with, to be watched; None: all of the task."""
 
     def abort(self, step: int, error: OpError) -> None:
         """Ends the partitions of a step, and keeps out those that have not begun."""
@@ -134,6 +143,9 @@ class Registered(NamedTuple):
     sends: Mapping[str, Send]
     tasks: frozenset[str]  # those that its steps involve
     fetches: Collection[str]  # the keys under which it leaves fetches for the client (partial runs)
+    writers: Sequence[str]  # tasks on which its steps write variables, if it is to be held up while they are saved
+    writes: Variables  # of these, on its own task
+    here: int  # partitions of its steps on this task
     pace: Pace | None  # None: it may block or loop for long, however short it has been so far
     traced: TracedGraph | None = None  # what its plan is bound to if its steps are traced
 
@@ -141,8 +153,14 @@ class Registered(NamedTuple):
 class PartitionWorker:
     """Thread-safe."""
 
-    def __init__(self, planner: Planner, send_to: Callable[[str], Send] | None = None) -> None:
-        """``send_to(task)`` gives what sends to another task; None where there is none."""
+    def __init__(
+        self, planner: Planner, send_to: Callable[[str], Send] | None = None, session: str = "",
+        is_over: Callable[[int], bool] | None = None,
+    ) -> None:  # fmt: skip
+        """``send_to(task)`` gives what sends to another task; None where there is none.  ``session``: its name in the cluster.
+
+        ``is_over``: whether a step is over everywhere, where that is known; None: the client tells (`heard`).
+        """
         self._planner = planner
         self._graph = planner.registered
         self._task = planner.registered.worker.task
@@ -150,23 +168,29 @@ class PartitionWorker:
         self._send_to = send_to
         self._handles = itertools.count()
         self._partitions: dict[int, Registered] = {}
-        self._running: dict[int, list[Step]] = {}  # by the master's number of the step
-        self._begun: dict[int, set[int]] = {}  # by step that is not ended: the partitions it has begun here
-        self._aborted: dict[int, OpError] = {}
-        self._broken: dict[int, OpError] = {}  # by handle: why its steps cannot run any more
-        self._lock = threading.Lock()
+        self.session = session
+        self._unwritten: dict[int, Saving] = {}  # by step: what its saves have left to be written
+        self._here = StepsHere(self._task, session, self._rendezvous, self._partitions, is_over)
+        self._writers = planner.registered.writers
+        self._writers.add_partitions(self._here)
 
     def register(
-        self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str]
-    ) -> Callable[[], int]:
+        self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str],
+        writers: Sequence[str] = (),
+    ) -> Callable[[], int]:  # fmt: skip
         mine = [partition for partition, task in routes.items() if task == self._task]
         blueprint = PartitionBlueprint(data, origins, mine)  # a partition has the name of its device
         sends = {partition: self._sender(task) for partition, task in routes.items()}
         handle = next(self._handles)
         tasks = frozenset((*routes.values(), *sources))
         plan = self._make(blueprint)
-        self._partitions[handle] = Registered(blueprint, plan, sends, tasks, left_fetches(data), self._pace(plan))
+        self._partitions[handle] = Registered(
+            blueprint, plan, sends, tasks, left_fetches(data), writers, self._writes(plan, writers), len(mine), self._pace(plan)
+        )  # fmt: skip
         return lambda: handle
+
+    def _writes(self, plan: StepPlan, writers: Sequence[str]) -> Variables:
+        return variables_written(plan.graph, self._graph) if writers else frozenset()
 
     def _pace(self, plan: StepPlan) -> Pace | None:
         """What measures the partition; None where that tells nothing of the next run: loops, accelerators, code of users."""
@@ -182,8 +206,7 @@ class PartitionWorker:
 
     def forget(self, handle: int) -> None:
         """Drops a partition that nobody will run."""
-        with self._lock:
-            self._partitions.pop(handle, None)
+        self._partitions.pop(handle, None)
 
     def trace(self, handle: int) -> int:
         traced, new = TracedGraph(self._graph), next(self._handles)
@@ -224,7 +247,8 @@ class PartitionWorker:
         """The plan of a partition; made anew after a reset of containers."""
         partition = self._registered(handle)
         if partition.plan.generation != self._graph.resources.generation:
-            partition = partition._replace(plan=self._make(partition.blueprint, partition.traced))
+            plan = self._make(partition.blueprint, partition.traced)
+            partition = partition._replace(plan=plan, writes=self._writes(plan, partition.writers))
             self._partitions[handle] = partition
         return partition.plan
 
@@ -248,6 +272,25 @@ class PartitionWorker:
             turn.calls.append(call)
         else:
             (worker.lane if pace.is_interpreted else worker.pool).submit(call)
+
+    def deferring(self, step: int) -> AbstractContextManager[Saving]:
+        """Partitions that are run inside leave the files of their saves for `write_files`."""
+        return self._unwritten.setdefault(step, Saving(asynchronous=True)).entered()
+
+    def write_files(self, step: int, stage: int) -> None:
+        """Writes what the saves of a step have left for one stage, on this thread."""
+        saving = self._unwritten.get(step)
+        if saving is None:
+            raise AbortedError(None, None, f"{self._task} has nothing to write of step {step}: the save was given up")
+        saving.write_stage(stage)
+        if stage == STAGES[-1]:
+            self._unwritten.pop(step, None)
+
+    def drop_files(self, step: int) -> None:
+        """Ends the writing of files, without waiting."""
+        saving = self._unwritten.pop(step, None)
+        if saving is not None:
+            saving.give_up(0.0)
 
     def give(self, step: int, key: str, value: Any) -> None:
         # A copy: the caller may change it while the step still needs it.
@@ -277,7 +320,7 @@ class PartitionWorker:
 
         def over(results: Any, error: BaseException | None) -> None:
             self._graph.steps.finish(mine)
-            self._leave(step, mine)
+            self._leave(step, handle, mine)
             if error is None:
                 try:
                     post.leave_dead()
@@ -285,87 +328,127 @@ class PartitionWorker:
                     results, error = None, e
             done(results, error)
 
+        def begin() -> None:
+            try:
+                plan = self.plan(handle)
+                if isinstance(plan, PartsPlan) and not to_the_end:
+                    parked = ParkedRun(plan, mine, over, partial(self._soon, partition), partition.pace)
+                else:
+                    parked, begun_at = None, thread_time()
+                    with mine.entered():
+                        results = plan.run(feeds)
+                    if partition.pace is not None and not to_the_end:
+                        partition.pace.note(thread_time() - begun_at)
+            except BaseException as e:  # noqa: BLE001 - as above
+                over(None, e)
+            else:
+                if parked is None:
+                    over(results, None)
+                else:
+                    parked.start(feeds)
+
         try:
             partition = self._registered(handle)
             mine.post = post = StepPost(step, self._rendezvous, partition.sends, partition.fetches)
             if partition.traced is not None:
                 partition.traced.recorder.start()
-            self._enter(step, handle, mine)
-            plan = self.plan(handle)
-            if isinstance(plan, PartsPlan) and not to_the_end:
-                parked = ParkedRun(plan, mine, over, partial(self._soon, partition), partition.pace)
-            else:
-                parked, begin = None, thread_time()
-                with mine.entered():
-                    results = plan.run(feeds)
-                if partition.pace is not None and not to_the_end:
-                    partition.pace.note(thread_time() - begin)
+            self._here.enter(step, handle, mine)
+            held = partition.writers and self._writers.watched
+            if held:
+                asked = None if to_the_end else partial(self._asked, partition, carried(begin), over)
+                self._ask_to_begin(handle, step, mine, asked)
         except BaseException as e:  # noqa: BLE001 - as above
             over(None, e)
         else:
-            if parked is None:
-                over(results, None)
-            else:
-                parked.start(feeds)
+            if to_the_end or not held:
+                begin()
 
-    def _enter(self, number: int, handle: int, step: Step) -> None:
-        with self._lock:
-            error = self._aborted.get(number) or self._broken.get(handle)
-            if self._rendezvous.is_over(number) or handle in self._begun.get(number, ()):
-                raise AbortedError(
-                    None, None, f"step {number} was begun on {self._task} before: a step runs at most once"
-                )
-            self._begun.setdefault(number, set()).add(handle)
-            self._running.setdefault(number, []).append(step)
-        if error is not None:
-            raise error
+    def _ask_to_begin(self, handle: int, step: int, mine: Step, done: Done | None) -> None:
+        """Somebody saves variables: waits until a partition may write them, or lets ``done`` be told so."""
+        key, partition = (self.session, step), self._registered(handle)
+        beginning = Beginning(key, partition.writes, self.own(handle), done)
+        self._here.ask(step, handle, beginning)
+        self._writers.look(key)  # a save may wait for it to come
+        if done is None:
+            self._writers.wait_to_begin(mine, beginning)
+        elif (wait := self._writers.begin(beginning)) is not None:
+            mine.events(_Ender(wait, mine))
 
-    def _leave(self, number: int, step: Step) -> None:
-        with self._lock:
-            running = self._running.get(number, [])
-            if step in running:
-                running.remove(step)
-            over = not running
-            if over:
-                self._running.pop(number, None)
-        if over:
+    def _asked(
+        self, partition: Registered, begin: Callable[[], None], over: Done, _: Any, error: BaseException | None
+    ) -> None:
+        try:
+            if error is not None:
+                raise error
+            self._soon(partition, begin)
+        except BaseException as e:  # noqa: BLE001 - it was ended, or the worker is closed
+            over(None, e)
+
+    def _leave(self, number: int, handle: int, step: Step) -> None:
+        if self._here.leave(number, handle, step):
             self._graph.worker.note_step()
+        self._look(number)
+
+    def _look(self, number: int) -> None:
+        if self._writers.watched:
+            self._writers.look((self.session, number))
+
+    def heard(self, oldest: int) -> None:
+        """All steps of the client with smaller numbers are over."""
+        self._here.heard(oldest)
+        if self._writers.watched:
+            self._writers.look_at_session(self.session)
+
+    def side(self, handles: Sequence[int] | None) -> WorkerSide:
+        if handles is None:
+            return WorkerSide(self._writers, lambda: None, self._graph.owner)
+        return WorkerSide(self._writers, partial(self._used, handles), self._graph.owner, set(map(self.own, handles)))
+
+    def _used(self, handles: Sequence[int]) -> Variables:
+        return frozenset[Any]().union(*(variables_used(self.plan(one).graph, self._graph) for one in handles))
+
+    def own(self, handle: int) -> Hashable:
+        """What a save knows its own partition by."""
+        return id(self), handle
 
     def abort(self, step: int, error: OpError) -> None:
-        with self._lock:
-            self._aborted[step] = error
-            self._begun.setdefault(step, set())
-            while len(self._aborted) > ABORTED_STEPS:
-                oldest = next(iter(self._aborted))
-                del self._aborted[oldest]
-                if not self._begun[oldest]:  # it never came
-                    del self._begun[oldest]
-            running = list(self._running.get(step, ()))
-        for one in running:
+        for one in self._here.abort(step, error):
             one.cancel(error)
         self._rendezvous.abort(step, error)
+        self._look(step)
 
     def lose(self, task: str, error: OpError) -> None:
         """Ends the steps that involve a task: nothing passes between it and this one any more.
 
         Later steps of the same partitions end too: the task may not know yet that what it sends does not arrive.
         """
-        with self._lock:
-            concerned = {handle for handle, one in self._partitions.items() if task in one.tasks}
-            self._broken.update((handle, error) for handle in concerned)
-            steps = [number for number in self._running if not concerned.isdisjoint(self._begun.get(number, ()))]
-        for number in steps:
+        concerned = {handle for handle, one in list(self._partitions.items()) if task in one.tasks}
+        for number in self._here.break_off(concerned, error):
             self.abort(number, error)
 
     def end(self, step: int) -> None:
-        with self._lock:
-            self._aborted.pop(step, None)
-            self._begun.pop(step, None)
+        self._here.end(step)
         self._rendezvous.end(step)
+        self._look(step)
 
     def close(self) -> None:
         """Ends and forgets all steps."""
+        for step in list(self._unwritten):
+            self.drop_files(step)
         closed = CancelledError(None, None, f"the session was closed on {self._task}")
-        for step in list(self._begun):
+        for step in self._here.close():
             self._rendezvous.abort(step, closed)  # a taker of what a partition leaves belongs to no step here
             self.end(step)
+        if self._writers.watched:
+            self._writers.look_at_session(self.session)
+
+
+class _Ender(SimpleQueue[Event]):
+    """Ends a wait when its step is ended."""
+
+    def __init__(self, wait: Wait, step: Step) -> None:
+        self._wait, self._step = wait, step
+
+    def put(self, item: Event, block: bool = True, timeout: float | None = None) -> None:
+        if self._step.error is not None:
+            self._wait.cancel(self._step.error)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 import re
-import secrets
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,27 +13,12 @@ from typing import Any, Final
 
 from headrace.core.errors import AbortedError, InternalError, OpError, UnavailableError, make_error
 from headrace.core.source import at, user_source
-from headrace.resources.stepping.step import Step, Waiting
+from headrace.resources.stepping.step import Awaited, Step
 from headrace.runtime.host.turn import Pace
 from headrace.runtime.session.partition_worker import PartitionWorker, Runs
-
-
-class _Numbers:
-    """Steps of all masters in a cluster have numbers of their own: a random part for the process, and a count."""
-
-    def __init__(self) -> None:
-        self.begin()
-        os.register_at_fork(after_in_child=self.begin)
-
-    def begin(self) -> None:
-        self._count = itertools.count(secrets.randbits(38) << 24)
-
-    def next(self) -> int:
-        return next(self._count)
-
+from headrace.runtime.session.step_numbers import step_numbers
 
 GRACE: Final = 0.2  # seconds that partitions have to say that they are out of time
-step_numbers: Final = _Numbers()
 _OWN_THREAD: Final = re.compile(r"run at thread headrace-[\w-]+")  # of the pool, or the one that takes messages
 
 
@@ -102,6 +84,7 @@ class PartitionedStep:
         finally:
             step.forget(events)
             step.waits.pop(run, None)
+            step_numbers.end(number)
             for worker in self._workers:
                 worker.end(number)
         if run.error is not None:
@@ -185,16 +168,6 @@ class _Begins:
             self._pace.note(thread_time() - self._begin)
             self._begin = None
             self.went_along = not all(left)
-
-
-class Awaited(Waiting):
-    """What the thread of a step waits for: partitions of other threads and tasks."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        assert self.wait is not None
-        return self.wait.describe()
 
 
 class _Run:

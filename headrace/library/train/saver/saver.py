@@ -47,7 +47,6 @@ class SaveReport(NamedTuple):
 
     path: str
     torn: tuple[str, ...]  # variables that other steps wrote, or may have written, while they were read
-    unwatched: tuple[str, ...] = ()  # variables of other tasks, of which nobody knows whether steps wrote them
 
 
 class Saver:
@@ -266,15 +265,16 @@ class Saver:
         saving = Saving(self._asynchronous, self._consistent, self._consistent_wait_secs)
         with self._removed_if_it_fails(saving, path):
             prefix = self._run_save(sess, path, saving)
-        self._report(SaveReport(prefix, saving.torn, saving.unwatched))
+        self._report(SaveReport(prefix, saving.torn))
         latest = latest_filename if write_state else None
         finish = partial(self._finish_or_remove, saving, prefix, latest, meta_graph_suffix, self._confirm)
         has_graph = write_meta_graph and not context.executing_eagerly()
         if not self._asynchronous:
             finish(lambda: self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None)
         else:
-            meta_graph = self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None
-            self._background.start(prefix, user_source(), partial(finish, lambda: meta_graph))
+            with self._removed_if_it_fails(saving, prefix):
+                meta_graph = self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None
+                self._background.start(prefix, user_source(), partial(finish, lambda: meta_graph))
         return prefix
 
     @contextmanager
@@ -333,8 +333,7 @@ class Saver:
         meta_graph: Callable[[], bytes | None],
     ) -> None:
         """Writes what is not written yet: the variables, the graph, and last the file ``checkpoint``, which says all is there."""
-        for write in saving.deferred:
-            write()
+        saving.write_files()
         message = meta_graph()
         if message is not None:
             file.write_durably(meta_graph_filename(prefix, suffix), message)
