@@ -10,8 +10,10 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+from headrace.client.cut import cut
 from headrace.client.session import Session
 from headrace.core import dtypes
 from headrace.core.config import ConfigProto
@@ -49,8 +51,9 @@ class _Place(NamedTuple):
 class ServerCopies:
     """The copies of a job as one process sees them.  Thread-safe: calls wait for each other, but `close` for none.
 
-    ``scaffold``: its saver says which variables are copied.  ``restore``: what the job restores; where that is everything, each
-    source keeps its copies too, since the ones of its neighbours are not enough when one of these is lost.
+    ``scaffold``: its saver says which variables are copied.  ``restore``: what the job restores.  Where that is everything, a
+    generation is of one moment between steps, and each source has its copies too: those of the neighbours are not enough when
+    one of these is lost, and steps wait only until the source has copied its own variables.
     """
 
     def __init__(self, lease: ChiefLease, scaffold: Any, restore: str | None) -> None:
@@ -68,8 +71,8 @@ class ServerCopies:
     def _build(self) -> dict[str, list[_Place]]:
         variables = self._variables()
         tasks = sorted(variables, key=_job_and_number)
-        everything = restores_everything(self._program, self._restore)
-        places = {task: [after, *([task] if everything and after != task else [])] for task, after in self._ring(tasks)}
+        self._everything = restores_everything(self._program, self._restore)
+        places = {task: [task, after] if self._everything else [after] for task, after in self._ring(tasks)}
         self._tasks = sorted({*tasks, *(place for several in places.values() for place in several)})
         self._task_of = {op.name: task for task, ops in variables.items() for op in ops}
         self._graph = Graph()
@@ -131,6 +134,7 @@ class ServerCopies:
                 op.name: _assigned(to, op, value) for to, op, value in zip(handles, variables, taken, strict=True)
             }
             of_places.append(_Place(generations, keep, drop, assign))
+            values = taken  # the next one has them from here, where no step writes them
         return of_places
 
     # ---- a share in the copies
@@ -163,8 +167,8 @@ class ServerCopies:
                     before.close()
                 if self._closed:
                     session.close()
-            self._last = _newest(generations, generations)
-            lasts = {task: self._last or _newest(generations, [task]) for task in generations}
+            self._last = _newest(place for places in generations.values() for place in places)
+            lasts = {task: self._last or _newest([set().union(*places)]) for task, places in generations.items()}
             self._kept = {task: 0 if last is None else last.number for task, last in lasts.items()}
             self._restoring = False
 
@@ -193,13 +197,19 @@ class ServerCopies:
             if self._restoring:
                 raise AbortedError(None, None, "variables that were lost are being restored")
             self._lease.fence()
-            step = int(self._session.run(self._step))
-            if self._last is not None and self._last.step == step:
-                return
-            new = Generation(1 + secrets.randbits(62), step)
-            keeps = [place.keep for places in self._sources.values() for place in places]
-            lasts = {self._last_of[task]: number for task, number in self._kept.items()}
-            self._session.run(keeps, {self._number: new.number, self._of_step: new.step, **lasts})
+            first, *others = zip(
+                *self._sources.values(), strict=True
+            )  # places, where one has its values from the one before
+            with cut(self._session, list(self._sources)) if self._everything else nullcontext():
+                step = int(self._session.run(self._step))
+                if self._last is not None and self._last.step == step:
+                    return
+                new = Generation(1 + secrets.randbits(62), step)
+                lasts = {self._last_of[task]: number for task, number in self._kept.items()}
+                numbers = {self._number: new.number, self._of_step: new.step, **lasts}
+                self._session.run([place.keep for place in first], numbers)
+            for places in others:
+                self._session.run([place.keep for place in places], numbers)
             self._last, self._kept = new, dict.fromkeys(self._kept, new.number)
 
     def drop(self) -> None:
@@ -219,8 +229,8 @@ class ServerCopies:
             self.join()
             self._restoring = True
             assert self._session is not None
-            tasks = self._needed(names)
-            return _newest(self._generations(self._session), tasks) if tasks else None
+            generations = self._generations(self._session)
+            return _newest(set().union(*generations[task]) for task in self._needed(names))
 
     def restore(self, generation: Generation, names: Sequence[str] | None) -> int:
         """Gives these variables, by default all, what was kept of them; the number of the others."""
@@ -239,10 +249,10 @@ class ServerCopies:
         return {task for name, task in self._task_of.items() if names is None or name in names}
 
 
-def _newest(generations: dict[str, list[set[Generation]]], tasks: Iterable[str]) -> Generation | None:
-    """The newest generation that is whole: each of the tasks has it in some place."""
-    of_tasks = [set().union(*generations[task]) for task in tasks]
-    return max(set.intersection(*of_tasks), key=lambda generation: generation.step, default=None)
+def _newest(places: Iterable[set[Generation]]) -> Generation | None:
+    """The newest generation that all of them have."""
+    several = list(places)
+    return max(set.intersection(*several), key=lambda generation: generation.step, default=None) if several else None
 
 
 def _task_name(place: DeviceSpec) -> str:

@@ -5,6 +5,7 @@ Killed and stopped processes: tests/cluster/test_faults.py.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,9 @@ class Program:
                     self.variables.append(
                         tf.get_variable(f"v{task}", initializer=tf.zeros([shape]), use_resource=task == 1)
                     )
-            added = [v.assign_add(tf.ones([shape])) for v in self.variables]
+            added = [v.assign_add(tf.ones([shape]), use_locking=True) for v in self.variables]
             with tf.device("/job:ps/task:0"), tf.control_dependencies(added):
-                self.add = self.count.assign_add(1)
+                self.add = self.count.assign_add(1, use_locking=True)
             self.session: Any = tf.train.MonitoredTrainingSession(
                 cluster.target("worker", index), index == 0, None if folder is None else str(folder), **options
             )
@@ -87,12 +88,15 @@ def said(caplog: pytest.LogCaptureFixture, text: str) -> list[str]:
 
 def kept(cluster: LocalCluster) -> list[tuple[str, list[int]]]:
     """What is in the memory of each server: whose copies, and the global steps that they are of."""
-    found = []
-    for task in range(3):
-        for _, _, copies in cluster.server("ps", task)._service.worker.resources.everything_of(MemoryCopies):
-            if copies._generations:
-                found.append((copies.name[-6:], [generation.step for generation in copies._generations]))
-    return found
+    several = all_copies(cluster)
+    return [
+        (one.name[-6:], [generation.step for generation in one._generations]) for one in several if one._generations
+    ]
+
+
+def all_copies(cluster: LocalCluster) -> list[MemoryCopies]:
+    servers = [cluster.server("ps", task)._service.worker.resources for task in range(3)]
+    return [copies for resources in servers for _, _, copies in resources.everything_of(MemoryCopies)]
 
 
 def test_a_lost_server_gets_its_variables_from_the_next_one(
@@ -159,6 +163,34 @@ def test_a_job_that_restores_everything_goes_back_to_one_step(
         "All variables were restored from copies in memory, of global step 3. 2 steps are lost."
     ]
     program.end()
+
+
+def test_copies_of_a_job_that_restores_everything_are_of_one_moment(cluster: LocalCluster, tmp_path: Path) -> None:
+    """While others train: each step adds one to three variables and the global step, on three servers."""
+    chief, worker = (Program(cluster, tmp_path, index=index, restore="all") for index in range(2))
+    over = threading.Event()
+
+    def train() -> None:
+        while not over.is_set():
+            worker.steps(1)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    try:
+        last = chief.copies._last
+        for _ in range(10):
+            while chief.copies._last == last:
+                chief.copies.copy()
+            last = chief.copies._last
+            assert last is not None
+            newest = [copies.take(last.number, copies._generations[-1].layout) for copies in all_copies(cluster)]
+            assert {float(value.reshape(-1)[0]) for values in newest for value in values} == {last.step}
+            assert len(newest) == 6
+    finally:
+        over.set()
+        thread.join()
+    worker.end()
+    chief.end()
 
 
 def test_the_log_says_what_a_file_costs_too(
