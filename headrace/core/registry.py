@@ -55,6 +55,7 @@ class Traits:
     random: bool = False  # draws random numbers
     reads: bool = False  # looks at state without changing anything
     writes: bool = False  # changes the state behind its ref inputs
+    rows: str = ""  # of one that writes some rows only: the input with their numbers
     handle: bool = False  # its only output is the state object itself (a variable, a queue)
     host: bool = False  # runs on the host whatever the device: strings, files, Python callbacks
     host_output: bool = False  # its outputs are small integers kept on the host (Shape, Size, Rank)

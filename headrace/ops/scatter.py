@@ -19,27 +19,39 @@ from headrace.core.shape import TensorShape
 from headrace.core.signature import Attr
 from headrace.core.wording import in_brackets
 from headrace.ops.declare.resource import resource_form
+from headrace.resources.state.variable import mark_all, mark_rows
 
 _MANY = 512  # rows
 ORDERED = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 
 
-def _declare(name, types, locking, shape, apply, strings=None, **traits):
-    """Declares ``name(ref, indices, updates)``; ``apply(buffer, indices, updates)`` changes the buffer."""
+def _same(indices):
+    return indices
+
+
+def _declare(name, types, locking, shape, apply, strings=None, rows=_same, **traits):
+    """Declares ``name(ref, indices, updates)``; ``apply(buffer, indices, updates)`` changes the buffer.
+
+    ``rows(indices)`` are the numbers of the rows that it changes; None for all.
+    """
     definition = op(
         f"{name}(ref: ref T, indices: Tindices, updates: T; use_locking: bool = {locking}) -> (output_ref: ref T)",
-        T=types, Tindices=INDEX, writes=True, stateful=True, **traits,
+        T=types, Tindices=INDEX, writes=True, stateful=True, rows="indices" if rows is _same else "", **traits,
     )  # fmt: skip
     definition.not_differentiable()
     definition.shape(lambda ref, indices, updates, use_locking: shape(ref, indices, updates))
 
     def kernel(apply):
         def run(ref, indices, updates, use_locking):
-            if use_locking:
-                with ref.lock:
+            try:
+                if use_locking:
+                    with ref.lock:
+                        apply(ref.value, indices, updates)
+                else:
                     apply(ref.value, indices, updates)
-            else:
-                apply(ref.value, indices, updates)
+            finally:
+                if ref.touched is not None:
+                    mark_rows((ref,), rows(indices))
             return ref
 
         return run
@@ -213,6 +225,10 @@ def _check_nd(indices, shape):
         raise ValueError(f"indices[{where}] = {flat[row].tolist()} does not index into shape {in_brackets(shape)}")
 
 
+def _first_coordinate(indices):
+    return indices[..., 0] if indices.shape[-1] else None
+
+
 def _by_coordinate(change):
     def apply(buffer, indices, updates):
         depth = indices.shape[-1]
@@ -241,15 +257,15 @@ def _update_strings_nd(buffer, indices, updates):
 
 scatter_nd_update = _declare(
     "ScatterNdUpdate", ANY, True, _nd_shape,
-    _by_coordinate(lambda flat, position, rows: flat.index_copy_(0, position, rows)), _update_strings_nd,
+    _by_coordinate(lambda flat, position, rows: flat.index_copy_(0, position, rows)), _update_strings_nd, _first_coordinate,
 )  # fmt: skip
 scatter_nd_add = _declare(
     "ScatterNdAdd", NUMERIC, False, _nd_shape,
-    _by_coordinate(lambda flat, position, rows: flat.index_add_(0, position, rows)),
+    _by_coordinate(lambda flat, position, rows: flat.index_add_(0, position, rows)), rows=_first_coordinate,
 )  # fmt: skip
 scatter_nd_sub = _declare(
     "ScatterNdSub", NUMERIC, False, _nd_shape,
-    _by_coordinate(lambda flat, position, rows: flat.index_add_(0, position, rows, alpha=-1)),
+    _by_coordinate(lambda flat, position, rows: flat.index_add_(0, position, rows, alpha=-1)), rows=_first_coordinate,
 )  # fmt: skip
 
 
@@ -267,6 +283,7 @@ def _(ref, limit):
         if int(before) >= limit:
             raise OutOfRangeError(None, None, f"Reached limit of {limit}")
         ref.value.add_(1)
+    mark_all((ref,))
     return before
 
 

@@ -18,6 +18,7 @@ from headrace.ops.declare.unsigned import move_as_signed
 from headrace.ops.shared.refuse import expect_sizes
 from headrace.ops.shared.slice_index import python_index
 from headrace.resources.calling.value import as_tensor
+from headrace.resources.state.variable import mark_all
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 _MASK_TEXT = ", ".join(f"{m}: int = 0" for m in _MASKS)
@@ -345,6 +346,8 @@ def _(ref, begin, end, strides, value, *masks):
         except IndexError:
             _check(index, buffer.shape)
             raise
+        finally:
+            mark_all((ref,))
     return ref
 
 

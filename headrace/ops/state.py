@@ -19,7 +19,7 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.ops.declare.resource import resource_form
 from headrace.resources.calling.value import from_numpy
-from headrace.resources.state.variable import Variable
+from headrace.resources.state.variable import Variable, mark_all
 
 _SMALL = (float32, float64, int32, int64)  # the types of variables with array kernels
 
@@ -166,6 +166,7 @@ def _(resource, ignore_lookup_error):
     if not resource.initialized and not ignore_lookup_error:
         raise NotFoundError(None, None, f"Resource {resource.name} does not exist: the variable has no value")
     resource.clear()
+    mark_all((resource,))
 
 
 assign = op(
@@ -182,21 +183,29 @@ def _(ref, value, validate_shape, use_locking):
 
 @assign.kernel
 def _(ref, value, validate_shape, use_locking):
-    if use_locking:
-        with ref.lock:
+    try:
+        if use_locking:
+            with ref.lock:
+                ref.assign(value, validate_shape)
+        else:
             ref.assign(value, validate_shape)
-    else:
-        ref.assign(value, validate_shape)
+    finally:
+        if ref.touched is not None:
+            mark_all((ref,))
     return ref
 
 
 @assign.array_kernel(T=_SMALL)
 def _(ref, value, validate_shape, use_locking):
-    if use_locking:
-        with ref.lock:
+    try:
+        if use_locking:
+            with ref.lock:
+                _assign_array(ref, value, validate_shape)
+        else:
             _assign_array(ref, value, validate_shape)
-    else:
-        _assign_array(ref, value, validate_shape)
+    finally:
+        if ref.touched is not None:
+            mark_all((ref,))
     return ref
 
 
@@ -216,8 +225,11 @@ assign_own.shape(lambda ref, value, validate_shape, use_locking: ref.merge_with(
 @assign_own.kernel
 def _(ref, value, validate_shape, use_locking):
     """Assigns a value that nothing else uses, which may become the buffer."""
-    with ref.lock if use_locking else nullcontext():
-        ref.assign(value, validate_shape, own=True)
+    try:
+        with ref.lock if use_locking else nullcontext():
+            ref.assign(value, validate_shape, own=True)
+    finally:
+        mark_all((ref,))
     return ref
 
 
@@ -251,11 +263,15 @@ def _update(name, apply, apply_array):
 
     def kernel(update):
         def run(ref, value, use_locking):
-            if use_locking:
-                with ref.lock:  # before the buffer is looked up: an assignment may replace it
+            try:
+                if use_locking:
+                    with ref.lock:  # before the buffer is looked up: an assignment may replace it
+                        update(ref, value)
+                else:
                     update(ref, value)
-            else:
-                update(ref, value)
+            finally:
+                if ref.touched is not None:
+                    mark_all((ref,))
             return ref
 
         return run
@@ -292,3 +308,31 @@ def _(ref, initial):
 
 
 resource_form(initialized_value, "_InitializedResource", names={"ref": "resource"})
+
+
+# ---- which rows were written
+
+take_touched = op(
+    "_TakeTouched(ref: ref T, since: string[0], now: string[0]; asker: string, small: int = 0)"
+    " -> (rows: int64[1], whole: bool[0])",
+    T=ANY, stateful=True, opaque=True, dynamic_shape=True,
+)  # fmt: skip
+take_touched.not_differentiable()
+take_touched.shape(lambda ref, since, now, asker, small: [[None], []])
+
+
+@take_touched.kernel
+def _(ref, since, now, asker, small):
+    """The rows written since ``asker`` called a moment ``since``.  Or ``whole``: more than half were, or it has few bytes.
+
+    What reads the values must wait for this node.
+    """
+    buffer = ref.value
+    if isinstance(buffer, torch.Tensor) and buffer.nbytes >= small:
+        rows = ref.take_touched(asker, since.item().decode(), now.item().decode())
+        if rows is not None and 2 * len(rows) <= len(buffer):
+            return rows, torch.tensor(False)
+    return torch.zeros(0, dtype=torch.int64), torch.tensor(True)
+
+
+resource_form(take_touched, "_TakeTouchedResource", names={"ref": "resource"})

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from headrace.core.registry import REGISTRY
 from headrace.graph.infer import group_inputs
 from headrace.passes.match import Ops
+from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -184,7 +185,7 @@ def replace_region(graph: StepGraph, region: Region, call: Callable[..., object]
         f"_region/{index}", REGISTRY.get("_Region"), [*plain, *region.refs],
         {
             "call": call, "Tin": tuple(v.dtype for v in plain), "Tref": tuple(r.dtype.base_dtype for r in region.refs),
-            "Tout": tuple(v.dtype.base_dtype for v in region.outputs),
+            "Tout": tuple(v.dtype.base_dtype for v in region.outputs), "written": _written(region),
         },
         region.nodes[0].order, list(controls), region.device, region.nodes[0].source,
     )  # fmt: skip
@@ -198,3 +199,32 @@ def replace_region(graph: StepGraph, region: Region, call: Callable[..., object]
     graph.replace(values, dict.fromkeys(region.nodes, node))
     graph.sort()
     return graph
+
+
+_SAME_NUMBERS = Ops("ExpandDims", "Identity", "Reshape", "Squeeze")
+
+
+def _written(region: Region) -> tuple[tuple[int, int | None], ...]:
+    """The positions of the handles that the region writes, each with that of the input that has the numbers of the rows.
+
+    None for all rows, and where the numbers are made inside.
+    """
+    refs = {v: i for i, v in enumerate(region.refs)}
+    plain = {v: i for i, v in enumerate(region.plain)}
+    written: dict[tuple[int, int | None], None] = {}
+    for node in region.nodes:
+        if node.op_def.traits.writes:
+            rows = _rows_at(node, plain)
+            written.update(((refs[root(node.inputs[at])], rows), None) for at in sorted(ref_positions(node)))
+    return tuple(written)
+
+
+def _rows_at(node: Node, plain: dict[Value, int]) -> int | None:
+    """Which input has the numbers of the rows that a node writes."""
+    name = node.op_def.traits.rows
+    if not name:
+        return None
+    value = node.inputs[[a.name for a in node.op_def.signature.inputs].index(name)]
+    while value not in plain and value.op in _SAME_NUMBERS:
+        value = value.op.inputs[0]
+    return plain.get(value)

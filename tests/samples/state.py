@@ -27,6 +27,12 @@ def _updates() -> list[Sample]:
 
 
 SAMPLES: dict[str, list[Sample]] = {
+    "_TakeTouched": [
+        Sample([MATRIX, b"", b"1"], {"asker": "a"}),
+        Sample([MATRIX, b"", b"1"], {"asker": "a", "small": 100}),
+        Sample([STRINGS, b"", b"1"], {"asker": "a"}),
+        Sample([None, b"", b"1"], {"asker": "a", "T": dtypes.float32}, error=FailedPreconditionError),
+    ],
     "Assign": [
         Sample([MATRIX, MATRIX + 1]),
         Sample([None, MATRIX]),

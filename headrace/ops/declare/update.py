@@ -11,7 +11,7 @@ from headrace.core.registry import op
 from headrace.ops.declare.resource import resource_form
 from headrace.ops.internal.update_together import different_shapes
 from headrace.ops.shared.refuse import expect_inside
-from headrace.resources.state.variable import locked
+from headrace.resources.state.variable import locked, mark_all, mark_rows
 
 _GRADS = ("grad", "delta")
 
@@ -54,18 +54,24 @@ def _declare(text, types, **index):
     return definition, sum(a.ref for a in inputs), position.get("grad", position.get("delta")), position.get("indices")
 
 
-def _register(definition, count, apply):
-    """The kernel: ``apply(buffers, all_arguments)``, under the variables' locks if the node asks for them."""
+def _register(definition, count, apply, rows_at=None):
+    """The kernel: ``apply(buffers, all_arguments)``, under the variables' locks if the node asks for them.
+
+    ``rows_at``: which argument has the numbers of the rows that it changes; None: it changes all.
+    """
     lock = len(definition.signature.inputs)  # use_locking is the first attribute
 
     @definition.kernel
     def kernel(*args):
         refs = args[:count]
-        if args[lock]:
-            with locked(refs, True):
+        try:
+            if args[lock]:
+                with locked(refs, True):
+                    apply([ref.value for ref in refs], args)
+            else:
                 apply([ref.value for ref in refs], args)
-        else:
-            apply([ref.value for ref in refs], args)
+        finally:
+            mark_rows(refs, None if rows_at is None else args[rows_at])
         return refs[0]
 
     return _with_resource_form(definition)
@@ -97,14 +103,18 @@ def dense(text, rule, types=FLOATING, array=None):
     @definition.kernel
     def kernel(ref, *args):
         """Updates one variable.  It makes fewer calls than the general kernel, because small updates are many."""
-        if args[lock - 1]:
-            with locked((ref,), True):
-                apply((ref.value,), (ref, *args))
-            return ref
-        buffer = ref.value
-        if args[grad_at - 1].shape != buffer.shape:
-            raise different_shapes(buffer, args[grad_at - 1])
-        rule(buffer, *args[: lock - 1], *args[lock:])
+        try:
+            if args[lock - 1]:
+                with locked((ref,), True):
+                    apply((ref.value,), (ref, *args))
+                return ref
+            buffer = ref.value
+            if args[grad_at - 1].shape != buffer.shape:
+                raise different_shapes(buffer, args[grad_at - 1])
+            rule(buffer, *args[: lock - 1], *args[lock:])
+        finally:
+            if ref.touched is not None:
+                mark_all((ref,))
         return ref
 
     return _with_resource_form(definition)
@@ -116,10 +126,13 @@ def _on_arrays(rule, count, lock, grad_at):
         if args[lock]:
             with locked(refs, True):
                 return kernel(*args[:lock], False, *args[lock + 1 :])
-        buffers = [ref.array for ref in refs]
-        if args[grad_at].shape != buffers[0].shape:
-            raise different_shapes(buffers[0], args[grad_at])
-        rule(*buffers, *args[count:lock], *args[lock + 1 :])
+        try:
+            buffers = [ref.array for ref in refs]
+            if args[grad_at].shape != buffers[0].shape:
+                raise different_shapes(buffers[0], args[grad_at])
+            rule(*buffers, *args[count:lock], *args[lock + 1 :])
+        finally:
+            mark_all(refs)
         return refs[0]
 
     return kernel
@@ -127,7 +140,7 @@ def _on_arrays(rule, count, lock, grad_at):
 
 def sparse(text, rule, types=FLOATING):
     """Declares `SparseApply*`, which applies ``rule`` to the rows that ``indices`` name."""
-    definition, count, grad_at, rows_at = _declare(text, types, Tindices=INDEX)
+    definition, count, grad_at, rows_at = _declare(text, types, Tindices=INDEX, rows="indices")
     lock = len(definition.signature.inputs)
 
     def apply(buffers, args):
@@ -144,4 +157,4 @@ def sparse(text, rule, types=FLOATING):
         form = "Index {value} at offset {place} in indices is out of range [0, {size})"
         expect_inside("indices", args[rows_at], args[0].value.shape[0], form)
 
-    return _register(definition, count, apply)
+    return _register(definition, count, apply, rows_at)

@@ -9,7 +9,7 @@ from headrace.core.dtypes import FLOATING
 from headrace.core.registry import op
 from headrace.ops.internal import opaque
 from headrace.resources.calling.torch_op import defines, torch_op
-from headrace.resources.state.variable import locked
+from headrace.resources.state.variable import locked, mark_all
 
 apply_product = op(
     "_ApplyProduct(var: ref T, alpha: T, a: T, b: T; use_locking: bool = False, transpose_a: bool = False, "
@@ -46,8 +46,11 @@ def _scaled(a, b, factor):
 @apply_product.kernel
 def _(var, alpha, a, b, use_locking, transpose_a, transpose_b):
     a, b = _scaled(a.mT if transpose_a else a, b.mT if transpose_b else b, -alpha)
-    with locked([var], use_locking):
-        accumulate(var.value, a, b)
+    try:
+        with locked([var], use_locking):
+            accumulate(var.value, a, b)
+    finally:
+        mark_all((var,))
     return var
 
 
@@ -63,7 +66,10 @@ apply_momentum.shape(lambda var, *others: var)
 @apply_momentum.kernel
 def _(var, accum, lr, a, b, momentum, use_locking, transpose_a, transpose_b):
     a, b = a.mT if transpose_a else a, b.mT if transpose_b else b
-    with locked([var, accum], use_locking):
-        accumulate(accum.value.mul_(momentum), a, b)
-        var.value.addcmul_(accum.value, lr, value=-1)
+    try:
+        with locked([var, accum], use_locking):
+            accumulate(accum.value.mul_(momentum), a, b)
+            var.value.addcmul_(accum.value, lr, value=-1)
+    finally:
+        mark_all((var, accum))
     return var

@@ -16,7 +16,7 @@ import torch
 from headrace.core.dtypes import float32, float64
 from headrace.core.registry import op
 from headrace.resources.calling import torch_names
-from headrace.resources.state.variable import locked
+from headrace.resources.state.variable import locked, mark_all
 
 _TYPES = (torch.float32, torch.float64)  # in half precision torch's kernels leave whole vectors unchanged (torch 2.13)
 _LATE = torch.tensor(1e30)  # a step at which torch's bias corrections are one
@@ -42,11 +42,14 @@ def _together(text, rule, fused):
     @definition.kernel
     def kernel(*args):
         variables = [v for i in range(refs) for v in args[i]]
-        if args[lock]:
-            with locked(variables, True):
+        try:
+            if args[lock]:
+                with locked(variables, True):
+                    update(args)
+            else:
                 update(args)
-        else:
-            update(args)
+        finally:
+            mark_all(variables)
 
     def update(args):
         columns = [_buffers(args[i]) if i < refs else list(args[i]) for i in lists]

@@ -3,6 +3,9 @@
 Reading ``value`` gives the buffer itself, not a copy; it is unset until the first assignment, so reading an uninitialised
 variable raises AttributeError, which the executor turns into FailedPreconditionError.  Updates happen in place, so the
 buffer's address is stable.  ``lock`` serialises the updates that ask for it (``use_locking``); reads never take it.
+
+Every kernel that writes a variable marks, afterwards and also if it fails, the rows that it wrote, or all, in ``touched`` if that
+is there: once somebody has asked which rows are written (`touched.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +18,10 @@ from typing import Any
 import torch
 
 from headrace.core.dtypes import DType
+from headrace.resources.state.touched import TouchedRows
+
+_first_question = threading.Lock()
+_noting = False  # whether anybody has asked about any variable; it spares the updates a look at each
 
 
 def _fits(shape: Sequence[int], declared: Sequence[int | None]) -> bool:
@@ -25,7 +32,8 @@ class Variable:
     """State behind a variable's handle.  Safe for concurrent steps as far as the paper promises: updates may race."""
 
     __slots__ = (
-        "__weakref__", "array", "device", "dtype", "lock", "memory", "name", "order", "shape", "value", "version", "viewed",
+        "__weakref__", "array", "device", "dtype", "lock", "memory", "name", "order", "shape", "touched", "value", "version",
+        "viewed",
     )  # fmt: skip
 
     value: Any
@@ -44,6 +52,7 @@ class Variable:
         self.lock = threading.RLock()
         self.version = 0
         self.viewed = False  # whether ``array`` is there
+        self.touched: TouchedRows | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name == "array":
@@ -105,6 +114,27 @@ class Variable:
             del self.value
         self._forget_array()
 
+    def take_touched(self, asker: str, since: str, now: str) -> Any:
+        """The numbers of the rows written since ``asker`` called a moment ``since``, in order; this moment is called ``now``.
+
+        None for all rows: also the first time, and of scalars and strings.  Read the values afterwards, not before.
+        """
+        global _noting
+        buffer = self.value
+        if not isinstance(buffer, torch.Tensor) or not buffer.ndim:
+            return None
+        with _first_question:
+            _noting = True
+            if self.touched is None:
+                self.touched = TouchedRows()
+            return self.touched.take(asker, since, now, buffer.shape[0], buffer.device)
+
+    def forget_touched(self, asker: str) -> None:
+        """Notes no rows for this asker any more."""
+        with _first_question:
+            if self.touched is not None and not self.touched.forget(asker):
+                self.touched = None
+
     def __repr__(self) -> str:
         return f"<variable {self.name} {self.dtype.name} {'set' if self.initialized else 'uninitialised'}>"
 
@@ -116,3 +146,31 @@ def locked(variables: Sequence[Variable], locking: bool) -> contextlib.AbstractC
         for variable in sorted(variables, key=id):
             stack.enter_context(variable.lock)
     return stack
+
+
+def mark_all(variables: Sequence[Variable]) -> None:
+    """Any row of these variables may have been written."""
+    mark_rows(variables, None)
+
+
+def mark_rows(variables: Sequence[Variable], rows: Any) -> None:
+    """The rows with these numbers, of these variables, may have been written; None: all rows."""
+    if not _noting:
+        return
+    for variable in variables:
+        touched = variable.touched
+        if touched is None:
+            continue
+        if rows is None:
+            touched.mark_all()
+        else:
+            touched.mark(rows)
+
+
+def mark_written(
+    variables: Sequence[Variable], values: Sequence[Any], written: Sequence[tuple[int, int | None]]
+) -> None:
+    """Marks what compiled code wrote: pairs of a variable's position and that of the numbers of its rows (None: all rows)."""
+    if _noting:
+        for at, rows in written:
+            mark_rows((variables[at],), None if rows is None else values[rows])
