@@ -65,8 +65,9 @@ def work(pipe, jobs, index, settings):
         with tf.control_dependencies([train]):
             number = step.read_value() + 0
     session = tf.train.MonitoredTrainingSession(
-        server.target, index == 0, settings["folder"], save_checkpoint_steps=20, save_summaries_steps=None,
-        log_step_count_steps=None, config=tf.ConfigProto(device_filters=["/job:ps", device]),
+        server.target, index == 0, settings["folder"], save_checkpoint_steps=settings["save_steps"],
+        save_summaries_steps=None, log_step_count_steps=None, copies_secs=settings["copies"],
+        config=tf.ConfigProto(device_filters=["/job:ps", device]),
     )  # fmt: skip
     pause = 0.01
     with session:
@@ -343,7 +344,7 @@ def run(events, seed, servers, workers, settings):
         job.close()
     return {
         "events": events, "servers": servers, "workers": workers, "lost_seconds": settings["lost_seconds"],
-        "last_step": job.last_step,
+        "save_steps": settings["save_steps"], "copies": settings["copies"], "last_step": job.last_step,
         "recovery_s": {event: _summary(times) for event, times in sorted(job.recovery_s.items())},
         "lost_steps": {event: _summary(counts) for event, counts in sorted(job.lost_steps.items())},
         "seconds_until_all_processes_ended": ended_s, "seconds": time.perf_counter() - begin,
@@ -370,6 +371,8 @@ def main(argv=None):
     parser.add_argument("--servers", type=int, default=2, help="parameter servers (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=4, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=None, help="of the random events (default: another each time)")
+    parser.add_argument("--save-steps", type=int, default=20, help="between checkpoints (default: %(default)s)")
+    parser.add_argument("--copies", type=float, help="seconds between copies in memory (default: none)")
     parser.add_argument("--lost-seconds", type=float, default=5.0, help="of silence until a task is lost")
     parser.add_argument("--verbose", action="store_true", help="let the tasks say what they warn of")
     parser.add_argument("--no-save", action="store_true", help="do not write the result file")
@@ -379,6 +382,7 @@ def main(argv=None):
     with tempfile.TemporaryDirectory() as folder:
         settings = {
             "mode": options.mode, "folder": folder, "lost_seconds": options.lost_seconds, "verbose": options.verbose,
+            "save_steps": options.save_steps, "copies": options.copies,
         }  # fmt: skip
         result = run(options.events, seed, options.servers, options.workers, settings)
     print(
@@ -386,9 +390,11 @@ def main(argv=None):
         f"ended by themselves ({result['seconds']:.0f} s)"
     )
     for event, steps in result["lost_steps"].items():
-        print(f"  {event}: {steps['median']:g} steps lost, {steps['most']} at most, all since the last checkpoint")
+        since = "since the last checkpoint" if options.copies is None else "since the last copy, or checkpoint"
+        print(f"  {event}: {steps['median']:g} steps lost, {steps['most']} at most, all {since}")
     if not options.no_save:
-        print(f"saved to {_save(options.mode, seed, result)}")
+        copied = "" if options.copies is None else f" copies {options.copies:g}"
+        print(f"saved to {_save(options.mode + copied, seed, result)}")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ from headrace.ops import (
     lookup,
     matmul,
     matrix_diag,
+    memory_copy,
     memory_stats,
     morphology,
     mutable_array,

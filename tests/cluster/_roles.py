@@ -51,9 +51,21 @@ def train_as_replicas(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     _train(pipe, jobs, index, index == 0, folder, "", model)
 
 
+def train_with_copies(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """One of the workers whose servers copy their variables to each other; each step adds one to a variable on each server."""
+
+    def model(tf: Any) -> Any:
+        step = tf.train.get_or_create_global_step()
+        variables = [tf.get_variable(name, [], initializer=tf.zeros_initializer()) for name in ("v", "w")]
+        with tf.control_dependencies([v.assign_add(1.0, use_locking=True) for v in variables]):
+            return step.assign_add(1, use_locking=True)
+
+    _train(pipe, jobs, index, index == 0, folder, "", model, save_checkpoint_steps=10**9, copies_secs=0.05)
+
+
 def _train(
-    pipe: Any, jobs: Jobs, index: int, is_chief: bool, folder: str | None, container: str, model: Any = None
-) -> None:
+    pipe: Any, jobs: Jobs, index: int, is_chief: bool, folder: str | None, container: str, model: Any = None, **options: Any
+) -> None:  # fmt: skip
     import headrace as tf
 
     os.environ.update(SETTINGS)
@@ -64,14 +76,13 @@ def _train(
         step = (model or _model)(tf)
     variables = tf.trainable_variables()
     config = tf.ConfigProto(device_filters=["/job:ps", worker])
-    session = tf.train.MonitoredTrainingSession(
-        server.target, is_chief, folder, config=config,
-        save_checkpoint_steps=5, save_summaries_steps=None, log_step_count_steps=None,
-    )  # fmt: skip
+    options = {"save_checkpoint_steps": 5, "save_summaries_steps": None, "log_step_count_steps": None} | options
+    session = tf.train.MonitoredTrainingSession(server.target, is_chief, folder, config=config, **options)
     pipe.send("ready")
     with session:
         _answer(pipe, {
             "step": lambda: int(session.run(step)), "values": lambda: [value.tolist() for value in session.run(variables)],
+            "copied": lambda: getattr(session._copies.copies._last, "step", 0),
         })  # fmt: skip
     server._stop()
 

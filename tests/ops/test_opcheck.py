@@ -139,6 +139,10 @@ WITHOUT_SAMPLES = {
         ("_LeaseSeat", "_JoinLease", "_LeaseChange", "_CheckLease"),
         "belongs to a session on a task; tests/library/train/session/test_chief_lease.py runs it",
     ),
+    **dict.fromkeys(
+        ("_CopyShare", "_KeepCopy", "_CopyGenerations", "_TakeCopy", "_DropCopies"),
+        "belongs to a session on a task; tests/library/train/session/test_server_copies.py runs it",
+    ),
     "_Region": "made by the compiler in place of the nodes it takes; tests/runtime/compiler/test_compile.py runs it",
     "_Vjp": "made by the gradient sweep, with another op's attributes; every op without a rule is differentiated by it",
 }

@@ -37,6 +37,7 @@ class RunConfig:
 
     A checkpoint is saved every ``save_checkpoints_steps`` steps or ``save_checkpoints_secs`` seconds (600 if neither is
     given; None for both: never).  Steps per second and the loss are logged every ``log_step_count_steps`` steps.
+    ``copies_secs``, Headrace's own, is that of `tf.train.MonitoredTrainingSession`.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class RunConfig:
         log_step_count_steps: int | None = 100, train_distribute: Any = None, device_fn: Any = None,
         protocol: str | None = None, eval_distribute: Any = None, experimental_distribute: Any = None,
         experimental_max_worker_delay_secs: Any = None, session_creation_timeout_secs: float = 7200,
+        *, copies_secs: float | None = None,
     ) -> None:  # fmt: skip
         steps, secs = save_checkpoints_steps, save_checkpoints_secs
         if steps is _UNSET and secs is _UNSET:
@@ -62,7 +64,7 @@ class RunConfig:
             "device_fn": device_fn, "protocol": protocol, "eval_distribute": eval_distribute,
             "experimental_distribute": experimental_distribute,
             "experimental_max_worker_delay_secs": experimental_max_worker_delay_secs,
-            "session_creation_timeout_secs": session_creation_timeout_secs,
+            "session_creation_timeout_secs": session_creation_timeout_secs, "copies_secs": copies_secs,
         }  # fmt: skip
         _check(self._values)
         self._task = _Task(environment)
@@ -132,6 +134,11 @@ class RunConfig:
     @property
     def session_creation_timeout_secs(self) -> float:
         return self._values["session_creation_timeout_secs"]
+
+    @property
+    def copies_secs(self) -> float | None:
+        """How often parameter servers copy their variables to each other, Headrace's own; None: never."""
+        return self._values["copies_secs"]
 
     # ---- this task
 
@@ -212,7 +219,12 @@ def _check(values: Mapping[str, Any]) -> None:
             )
     for name in ("save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs", "keep_checkpoint_max"):
         _check_number(name, values[name], least=0)
-    for name in ("keep_checkpoint_every_n_hours", "log_step_count_steps", "session_creation_timeout_secs"):
+    for name in (
+        "keep_checkpoint_every_n_hours",
+        "log_step_count_steps",
+        "session_creation_timeout_secs",
+        "copies_secs",
+    ):
         _check_number(name, values[name], least=None)
     seed, session_config, device_fn = (values[n] for n in ("tf_random_seed", "session_config", "device_fn"))
     if seed is not None and (isinstance(seed, bool) or not hasattr(seed, "__index__")):

@@ -37,6 +37,7 @@ def train(
         hooks=worker_hooks, chief_only_hooks=chief_hooks, save_checkpoint_secs=0,
         save_summaries_steps=config.save_summary_steps, config=session_config,
         max_wait_secs=config.session_creation_timeout_secs, log_step_count_steps=config.log_step_count_steps,
+        copies_secs=config.copies_secs,
     ) as session:  # fmt: skip
         loss = None
         while not session.should_stop():

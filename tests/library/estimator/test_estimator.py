@@ -120,6 +120,11 @@ def test_the_loss_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
     assert "CancelledError" not in caplog.text  # the end of the loop is no error of the input
 
 
+def test_copies_are_asked_for_by_the_configuration(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    line(tmp_path, config=tf.estimator.RunConfig(copies_secs=2.0)).train(train_input(), steps=1)
+    assert "No variables are copied: no other process takes part" in caplog.text
+
+
 def test_the_seed_makes_runs_equal(tmp_path: Path) -> None:
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
         w = tf.get_variable("w", [3])

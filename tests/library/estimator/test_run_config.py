@@ -34,6 +34,7 @@ def test_replacing_makes_another_one() -> None:
         ({"save_checkpoints_steps": 1, "save_checkpoints_secs": 1}, ValueError, "Only one of `save_checkpoints_steps`"),
         ({"save_checkpoints_steps": -1}, ValueError, "save_checkpoints_steps must be a number at least 0.*got -1"),
         ({"log_step_count_steps": 0}, ValueError, "log_step_count_steps must be a number above 0.*got 0"),
+        ({"copies_secs": 0}, ValueError, "copies_secs must be a number above 0.*got 0"),
         ({"keep_checkpoint_max": "5"}, ValueError, "keep_checkpoint_max must be a number.*got '5'"),
         ({"session_config": {}}, ValueError, "session_config must be a tf.ConfigProto"),
         ({"tf_random_seed": 1.5}, ValueError, "tf_random_seed must be a whole number"),

@@ -58,10 +58,10 @@ class ChiefLease:
         self.who, self.is_chief, self.can_lead = who, is_chief, can_lead
         self.number, self.holder = 0, ""
         self.went_on = self.took_over = False
-        self._master, self._task = master, task
+        self.master, self._task = master, task
         self._graph = Graph()
         with self._graph.as_default(), self._graph.device(task):
-            seat = raw_ops._LeaseSeat(shared_name=step.name, container=_container(step), who=who)
+            seat = raw_ops._LeaseSeat(shared_name=step.name, container=container_of(step), who=who)
             self._stands, self._begins = placeholder(dtypes.bool, []), placeholder(dtypes.bool, [])
             self._number = placeholder(dtypes.int64, [])
             self._join = list(raw_ops._JoinLease(seat, self._stands, self._begins))
@@ -85,7 +85,7 @@ class ChiefLease:
         session = self._session
         is_new = session is None
         if session is None:
-            session = Session(self._master, self._graph, ConfigProto(device_filters=[self._task]))
+            session = Session(self.master, self._graph, ConfigProto(device_filters=[self._task]))
             with self._lock:
                 self._session, self._seen = session, 0
         begins = begins or self.is_chief or self._has_led
@@ -186,7 +186,7 @@ class ChiefLease:
         session.close()
 
 
-def _container(step: Any) -> str:
+def container_of(step: Any) -> str:
     """That of the global step: jobs that keep their variables apart have leases of their own."""
     try:
         return str(step.get_attr("container").decode())

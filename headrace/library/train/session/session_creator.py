@@ -14,6 +14,7 @@ from headrace.graph import context
 from headrace.library import log
 from headrace.library.train.session.chief_lease import ChiefLease
 from headrace.library.train.session.scaffold import Scaffold
+from headrace.library.train.session.server_copies import ServerCopies
 from headrace.library.train.session.session_manager import SessionManager, waits_for_tokens
 
 PATIENCE: Final = 5.0  # seconds that workers of a job that lost the task with the lease give their chief to come back
@@ -39,11 +40,11 @@ class ChiefSessionCreator(SessionCreator):
 
     def __init__(
         self, scaffold: Scaffold | None = None, master: str = "", config: Any = None, checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None, *, restore: str | None = None,
+        checkpoint_filename_with_path: Any = None, *, restore: str | None = None, copies: ServerCopies | None = None,
     ) -> None:  # fmt: skip
         if restore not in (None, "all", "missing"):
             raise ValueError(f'restore must be "all", "missing" or None, got {restore!r} {at()}')
-        self._restore = restore
+        self._restore, self._copies = restore, copies
         self._has_made_one = False
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_filename_with_path = checkpoint_filename_with_path
@@ -58,12 +59,14 @@ class ChiefSessionCreator(SessionCreator):
         manager = self._get_session_manager()
         prepare: Any = manager.prepare_session
         if self._has_made_one or goes_on:
-            prepare = partial(manager.prepare_next_session, restore=self._restore)
+            prepare = partial(manager.prepare_next_session, restore=self._restore, copies=self._copies)
         session = prepare(
             self._master, saver=scaffold.saver, checkpoint_dir=self._checkpoint_dir,
             checkpoint_filename_with_path=self._checkpoint_filename_with_path, config=self._config,
             init_op=scaffold.init_op, init_feed_dict=scaffold.init_feed_dict, init_fn=scaffold.init_fn,
         )  # fmt: skip
+        if self._copies is not None and not (self._has_made_one or goes_on):
+            self._copies.drop()  # they may be of another run
         self._has_made_one = True
         return session
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from headrace.library import log
 from headrace.library.state.global_step import get_global_step
 from headrace.library.train.saver.reader import load_variable
 from headrace.library.train.saver.state_file import get_checkpoint_state
+
+if TYPE_CHECKING:
+    from headrace.library.train.session.server_copies import ServerCopies
 
 FIRST_PAUSE: Final = 1.0  # seconds until a worker asks again whether the model is ready
 
@@ -65,7 +68,7 @@ class SessionManager:
 
     def prepare_next_session(
         self, master: str, init_op: Any, saver: Any, checkpoint_dir: Any, checkpoint_filename_with_path: Any, config: Any,
-        init_feed_dict: Any, init_fn: Any, restore: str | None = None,
+        init_feed_dict: Any, init_fn: Any, restore: str | None = None, copies: ServerCopies | None = None,
     ) -> Session:  # fmt: skip
         """A session in place of one that lost a task.  If no variable lost its value, nothing is restored.
 
@@ -79,30 +82,39 @@ class SessionManager:
             if missing == []:
                 log.info("All variables have kept their values: nothing is restored.")
                 return self._prepared(sess, True, init_op, init_feed_dict, init_fn)
+            names = None if restores_everything(self._graph, restore) else missing
             path = checkpoint_filename_with_path or _latest(checkpoint_dir)
-            if not saver or not path:
+            source = _newest(self._step_name(), saver, path, copies, names)
+            if source is None:
                 return self._prepared(sess, False, init_op, init_feed_dict, init_fn)
-            if (restore or ("all" if is_synchronous(self._graph) else "missing")) == "all":
-                saver.restore(sess, path)
-            else:
-                self._restore_missing(sess, saver, path, missing)
+            self._restore_from(source, sess, names, missing)
         except BaseException:
             sess.close()
             raise
         return self._prepared(sess, True, init_op, init_feed_dict, init_fn)
 
-    def _restore_missing(self, sess: Session, saver: Any, path: str, missing: list[str] | None) -> None:
+    def _step_name(self) -> str | None:
         step = get_global_step(self._graph)
-        name = None if step is None else step.op.name
-        known = None if name is None or missing is None or name in missing else int(sess.run(step))
-        restored = saver._restore_variables(sess, path, missing)
-        saved = None if name is None else _saved_step(path, name)
-        if restored and (known is None or known != saved):
+        return None if step is None else step.op.name
+
+    def _restore_from(self, source: _Source, sess: Session, names: list[str] | None, missing: list[str] | None) -> None:
+        """Restores the variables of these names, by default all, and says how far back that is."""
+        name = self._step_name()
+        known = (
+            None if name is None or missing is None or name in missing else int(sess.run(get_global_step(self._graph)))
+        )
+        others = source.restore(sess, names)
+        saved = "" if source.step is None else f", of global step {source.step}"
+        lost = "" if known is None or source.step is None else f" {known - source.step} steps"
+        if not others:
+            log.warning("All variables were restored from %s%s.%s", source.title, saved, lost and f"{lost} are lost.")
+        elif known is None or known != source.step:
             log.warning(
-                "The model is of two moments: %s variables were lost and have the values of %s%s; %d others kept theirs%s. "
+                "The model is of two moments: %s variables were lost and have the values of %s%s; %d others kept theirs%s.%s "
                 "restore='all' restores everything.",
-                len(missing or ()), path, "" if saved is None else f", of global step {saved}", restored,
+                len(missing or ()), source.title, saved, others,
                 ", of later steps" if known is None else f", of global step {known}",
+                lost and f" The lost ones go back by{lost}.",
             )  # fmt: skip
 
     def _missing(self, sess: Session) -> list[str] | None:
@@ -294,12 +306,43 @@ def _latest(folder: Any) -> str | None:
     return state.model_checkpoint_path if state is not None and state.model_checkpoint_path else None
 
 
+class _Source(NamedTuple):
+    """Where variables are restored from."""
+
+    title: str
+    step: int | None  # the global step; None if nobody knows
+    restore: Callable[
+        [Session, list[str] | None], int
+    ]  # variables of these names, or all; gives how many others there are
+
+
+def _newest(
+    step_name: str | None, saver: Any, path: str | None, copies: ServerCopies | None, names: list[str] | None
+) -> _Source | None:
+    """What is of the later global step: the file, or copies in memory that have all these variables."""
+    saved = None
+    if saver and path:
+        saved = _Source(
+            path, None if step_name is None else _saved_step(path, step_name),
+            lambda sess, names: saver._restore_variables(sess, path, names),
+        )  # fmt: skip
+    copied = None if copies is None else copies.find(names)
+    if copies is None or copied is None or (saved is not None and saved.step is not None and saved.step > copied.step):
+        return saved
+    return _Source("copies in memory", copied.step, lambda sess, names: copies.restore(copied, names))
+
+
 def _saved_step(path: str, name: str) -> int | None:
     """The global step in a checkpoint."""
     try:
         return int(load_variable(path, name))
     except (OpError, ValueError, TypeError):  # it is saved under another name, or not at all
         return None
+
+
+def restores_everything(graph: Graph, restore: str | None) -> bool:
+    """Whether a job that has lost variables restores the others too.  ``restore``: what it was told; None: as its kind does."""
+    return restore == "all" or (restore is None and is_synchronous(graph))
 
 
 def is_synchronous(graph: Graph) -> bool:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import weakref
 from typing import Any, Final
 
+from headrace.core.source import at
+from headrace.library import log
 from headrace.library.train.hook.checkpoint_saver import CheckpointSaverHook
 from headrace.library.train.hook.step_counter import StepCounterHook
 from headrace.library.train.hook.summary_saver import SummarySaverHook
 from headrace.library.train.session.chief_hook import ChiefHook, TakeOverHook
 from headrace.library.train.session.chief_lease import ChiefLease, lease_of_job
+from headrace.library.train.session.copies_hook import CopiesHook, checked_intervals
 from headrace.library.train.session.monitored_session import MonitoredSession
 from headrace.library.train.session.run_hook import checked_hooks
 from headrace.library.train.session.scaffold import Scaffold
+from headrace.library.train.session.server_copies import ServerCopies
 from headrace.library.train.session.session_creator import (
     ChiefSessionCreator,
     LeasedSessionCreator,
@@ -28,6 +32,7 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     save_summaries_steps: Any = USE_DEFAULT, save_summaries_secs: Any = USE_DEFAULT, config: Any = None,
     stop_grace_period_secs: float = 120, log_step_count_steps: int | None = 100, max_wait_secs: float = 7200,
     save_checkpoint_steps: Any = USE_DEFAULT, summary_dir: Any = None, *, restore: str | None = None,
+    copies_secs: float | None = None, copies_steps: int | None = None,
 ) -> MonitoredSession:  # fmt: skip
     """A `MonitoredSession` for training.
 
@@ -42,6 +47,10 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     In a cluster the chief holds a lease on the task of the global step.  When it is lost, the next worker to which
     ``checkpoint_dir`` was given is the chief: it saves, and restores what is missing.  A chief that starts while another process
     is the chief joins as a worker and restores nothing.
+
+    ``copies_secs`` and ``copies_steps``, Headrace's own, say how often the chief lets each parameter server copy its variables
+    into the memory of the next one.  After the loss of a server, the chief restores the copies if they are newer than the
+    checkpoint.  Give all workers the same.
 
     SIGTERM in the main thread: the step ends, a session that saves does so, the process exits with 143.
 
@@ -59,6 +68,7 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     3 /model.ckpt-3
     5 /model.ckpt-5
     """
+    intervals = checked_intervals(copies_secs, copies_steps)
     summaries = _steps_and_secs(save_summaries_steps, save_summaries_secs, (100, None))
     checkpoints = _steps_and_secs(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
     scaffold = scaffold or Scaffold()
@@ -79,13 +89,23 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     if checkpoint_dir and any(map(_asked, checkpoints)):
         steps, secs = checkpoints
         own_hooks.append(CheckpointSaverHook(checkpoint_dir, save_steps=steps, save_secs=secs, scaffold=scaffold))
+    copies = copies_hook = None
+    if any(intervals):
+        if lease is None:
+            log.warning("No variables are copied: no other process takes part in the training %s", at())
+        else:
+            copies = ServerCopies(lease, scaffold, restore)
+            copies_hook = CopiesHook(copies, lease, *intervals)
     all_hooks = _all_hooks(own_hooks, checked_hooks(chief_only_hooks, "chief_only_hooks"), checked_hooks(hooks), lease)
+    if copies_hook is not None:
+        all_hooks.append(copies_hook)
     if lease is not None:
         all_hooks.insert(0, ChiefHook(TakeOverHook(lease, checkpoint_dir, scaffold), lease))
     chief = ChiefSessionCreator(
-        scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config, restore=restore
-    )
-    return _session(worker, chief, all_hooks, stop_grace_period_secs, lease)
+        scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config, restore=restore,
+        copies=copies,
+    )  # fmt: skip
+    return _session(worker, chief, all_hooks, stop_grace_period_secs, lease, copies_hook)
 
 
 def _all_hooks(own: list[Any], of_chief: list[Any], of_user: list[Any], lease: ChiefLease | None) -> list[Any]:
@@ -105,32 +125,39 @@ def _all_hooks(own: list[Any], of_chief: list[Any], of_user: list[Any], lease: C
 
 def _session(
     worker: WorkerSessionCreator, chief: ChiefSessionCreator | None, hooks: list[Any], grace_secs: float,
-    lease: ChiefLease | None,
+    lease: ChiefLease | None, copies: CopiesHook | None = None,
 ) -> MonitoredSession:  # fmt: skip
     if lease is None:
         return MonitoredSession(chief or worker, hooks=hooks, stop_grace_period_secs=grace_secs)
-    return LeasedSession(LeasedSessionCreator(lease, worker, chief), hooks, grace_secs, lease)
+    return LeasedSession(LeasedSessionCreator(lease, worker, chief), hooks, grace_secs, lease, copies)
 
 
 class LeasedSession(MonitoredSession):
-    """A monitored session of a process that takes part in the lease of its job's chief, until it ends."""
+    """A monitored session of a process that takes part in the lease of its job's chief, and in its copies, until it ends."""
 
-    def __init__(self, creator: LeasedSessionCreator, hooks: list[Any], grace_secs: float, lease: ChiefLease) -> None:
-        self._lease = lease
-        weakref.finalize(
-            self, lease.close
-        ).atexit = False  # its thread would keep the lease of a session that is dropped
+    def __init__(
+        self, creator: LeasedSessionCreator, hooks: list[Any], grace_secs: float, lease: ChiefLease, copies: CopiesHook | None
+    ) -> None:  # fmt: skip
+        self._lease, self._copies = lease, copies
+        parts = [lease] if copies is None else [copies, lease]
+        self._leave = weakref.finalize(self, _close_all, parts)  # their threads would keep what is dropped
+        self._leave.atexit = False
         try:
             super().__init__(creator, hooks=hooks, stop_grace_period_secs=grace_secs)
         except BaseException:
-            lease.close()
+            self._leave()
             raise
 
     def _close_session(self, error_type: type[BaseException] | None) -> None:
         try:
             super()._close_session(error_type)
         finally:
-            self._lease.close()
+            self._leave()
+
+
+def _close_all(parts: list[Any]) -> None:
+    for part in parts:
+        part.close()
 
 
 def _steps_and_secs(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -199,7 +199,7 @@ def test_a_model_of_two_moments_is_said_with_both_steps(tmp_path: Path, caplog: 
     assert values == [8, 2, 17]
     assert warning == (
         f"The model is of two moments: 1 variables were lost and have the values of {tmp_path}/model, of global step 10; 2 "
-        "others kept theirs, of global step 17. restore='all' restores everything."
+        "others kept theirs, of global step 17. The lost ones go back by 7 steps. restore='all' restores everything."
     )
 
 
