@@ -21,6 +21,7 @@ from headrace.cluster.limits import data_port, limits
 from headrace.cluster.transport import need_libraries, open_endpoint
 from headrace.cluster.transport.interface import data_port_of
 from headrace.core.config import ConfigProto
+from headrace.core.device import short
 from headrace.core.errors import (
     InternalError,
     InvalidArgumentError,
@@ -30,7 +31,7 @@ from headrace.core.errors import (
     UnknownError,
     with_user_line,
 )
-from headrace.core.leaving import Terminated, raising
+from headrace.core.leaving import Terminated, leave_seconds, raising
 from headrace.core.server_def import ServerDef
 from headrace.core.source import at
 from headrace.runtime.host.worker import LocalWorker
@@ -184,9 +185,11 @@ class Server:
     def join(self) -> None:
         """Waits for ever, as TensorFlow's: the process that calls it serves until it is ended.  Not if it is not started.
 
-        SIGTERM in the main thread ends the steps of its sessions with UnavailableError, closes the server and exits with 143,
-        unless somebody else handles it.  With HEADRACE_JOIN_SECONDS it returns when there was a session on this server and none
-        has been open for so long.
+        SIGTERM in the main thread: it serves on while other tasks have sessions here, HEADRACE_LEAVE_SECONDS at most, so that a
+        chief that leaves too can save.  Then it ends the steps of its sessions with UnavailableError, closes the server and
+        exits with 143.  Somebody else may handle the signal instead.
+
+        With HEADRACE_JOIN_SECONDS it returns when there was a session on this server and none has been open for so long.
         Raises if the server cannot answer any more.
         """
         if self._started:
@@ -200,12 +203,27 @@ class Server:
                 while any(server._worker.sessions() for server in self._servers()):
                     self._worker.wait_for_sessions(seconds)
         except Terminated:
+            self._let_workers_leave()
             self._leave()
             raise
 
     def _servers(self) -> list[Server]:
         """All of this process: tasks that it has taken over have servers of their own."""
         return [self] if self._hosting is None else self._hosting.servers
+
+    def _let_workers_leave(self) -> None:
+        """Waits until no other task has a session here: a whole job that gets SIGTERM saves before its servers go."""
+        until = time.monotonic() + leave_seconds()
+        for server in self._servers():
+            server._wait_for_others(max(until - time.monotonic(), 0.0))
+
+    def _wait_for_others(self, seconds: float) -> None:
+        service = self._service
+        if service is None or not (tasks := service.tasks_with_sessions()) or not seconds:
+            return
+        names = ", ".join(map(short, tasks[:4])) + (f" and {len(tasks) - 4} more" if len(tasks) > 4 else "")
+        log.warning("SIGTERM: %s serves on until these have left, %.3g s at most: %s", self._worker.task, seconds, names)
+        self._worker.wait_until(lambda: not service.tasks_with_sessions(), seconds)
 
     def _leave(self) -> None:
         """Ends the steps of all sessions with an error that says why, then the server."""

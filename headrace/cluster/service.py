@@ -339,6 +339,11 @@ class TaskService:
         """What this task says of itself when it connects to another."""
         return Introduction(self.worker.task, self.incarnation, self.addresses.get(self.worker.task, ""))
 
+    def tasks_with_sessions(self) -> list[str]:
+        """The other tasks that have sessions here."""
+        clients = [session.standing.client for session in self._sessions.values()]
+        return sorted({client.task for client in clients if client is not None and client.task})
+
     def _meet(self, request: Hello | Ping, peer: str) -> None:
         """Somebody has connected: raises if it takes this task for another, or is not its task any more."""
         expected, who = request.expected or self.worker.task, request.asker
