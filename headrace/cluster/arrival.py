@@ -17,7 +17,7 @@ import torch
 
 from headrace.cluster.addresses import Addresses
 from headrace.cluster.connection import ClusterConnection
-from headrace.cluster.limits import lost_seconds
+from headrace.core.silence import lost_seconds
 from headrace.cluster.request import (
     Depart,
     EndSessions,
