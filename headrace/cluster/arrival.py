@@ -17,7 +17,10 @@ import torch
 
 from headrace.cluster.addresses import Addresses
 from headrace.cluster.connection import ClusterConnection
+<<<<<<< HEAD
 from headrace.core.silence import lost_seconds
+=======
+>>>>>>> move
 from headrace.cluster.request import (
     Depart,
     EndSessions,
@@ -42,6 +45,7 @@ from headrace.core.errors import (
     OpError,
     UnavailableError,
 )
+from headrace.core.silence import lost_seconds
 from headrace.resources.state.movable import Parcel
 from headrace.resources.stepping.step import Steps
 from headrace.runtime.host.cut import cut

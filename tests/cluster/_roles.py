@@ -140,6 +140,37 @@ def count(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     server._stop()
 
 
+def count_on_all(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """A worker whose steps add 1 to a counter on each parameter server, until something is asked; it tells how many they were."""
+    import headrace as tf
+
+    os.environ.update(SETTINGS)
+    server = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", index)
+    counters = []
+    for task in range(len(jobs["ps"])):
+        with tf.device(f"/job:ps/task:{task}"):
+            counters.append(tf.get_variable(f"counter{task}", [], tf.int64, initializer=tf.zeros_initializer()))
+    step = tf.group(*(counter.assign_add(1, use_locking=True) for counter in counters))
+    config = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
+    session = tf.train.MonitoredTrainingSession(server.target, index == 0, config=config, log_step_count_steps=None)
+
+    def steps() -> int:
+        count = 0
+        while not pipe.poll():
+            session.run(step)
+            count += 1
+        pipe.recv()
+        return count
+
+    def read() -> list[int]:
+        return [int(value) for value in session.run(counters)]
+
+    pipe.send("ready")
+    with session:
+        _answer(pipe, {"steps": steps, "read": read})
+    server._stop()
+
+
 def ask(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     """A client that is no task: a plain session on the cluster of a worker, which can also wait at a queue."""
     import headrace as tf
