@@ -15,10 +15,7 @@ from typing import Any
 import torch
 
 from headrace.core.dtypes import DType
-
-
-def _fits(shape: Sequence[int], declared: Sequence[int | None]) -> bool:
-    return len(shape) == len(declared) and all(d is None or d == n for n, d in zip(shape, declared, strict=True))
+from headrace.core.shape import fits
 
 
 class Variable:
@@ -85,7 +82,7 @@ class Variable:
             current.copy_(value)
             return
         declared = self.shape if current is None else current.shape
-        if validate_shape and declared is not None and not _fits(value.shape, declared):
+        if validate_shape and declared is not None and not fits(value.shape, declared):
             raise ValueError(
                 f"Assign requires shapes of both tensors to match. lhs shape= {list(declared)} rhs shape= {list(value.shape)}"
             )
