@@ -17,10 +17,6 @@ import torch
 
 from headrace.cluster.addresses import Addresses
 from headrace.cluster.connection import ClusterConnection
-<<<<<<< HEAD
-from headrace.core.silence import lost_seconds
-=======
->>>>>>> move
 from headrace.cluster.request import (
     Depart,
     EndSessions,

@@ -57,34 +57,11 @@ def build(typer: Any) -> Any:
     app.command(short_help="What the tasks of a running cluster do.")(top)
     launch = launching.command(typer)
     app.command(context_settings=OWN_ARGUMENTS, short_help="Run a program as servers and workers on Ray.")(launch)
-<<<<<<< HEAD
-    _add_servers(app, typer, target)
-=======
     _add_moves(app, typer, target)
->>>>>>> move
     _add_own(app, typer, as_json)
     return app
 
 
-<<<<<<< HEAD
-def _add_servers(app: Any, typer: Any, target: Any) -> None:
-    """The commands by which servers come and go while a job runs."""
-    task = Annotated[str, typer.Option(help="The task to move: ps:2.")]
-    to = Annotated[str, typer.Option(help="host:port of the server that is to have it, as all tasks reach it.")]
-    there = Annotated[
-        int, typer.Option(help="Where it is to listen there; 0: any port that is free.", min=0, max=65535)
-    ]
-    wait = Annotated[float, typer.Option(help="Seconds for the steps under way to end.", min=0)]
-
-    def move(target, task, to, port=0, wait=60.0):
-        from headrace.tools import move as moving
-
-        raise typer.Exit(moving.move(target, task, to, port, wait))
-
-    move.__annotations__ = {"target": target, "task": task, "to": to, "port": there, "wait": wait}
-    move.__doc__ = "Move a task of a running cluster, with all its state, to another server process."
-    move.__doc__ += "\n\nExample: headrace move grpc://localhost:2222 --task ps:2 --to host:2222"
-=======
 def _add_moves(app: Any, typer: Any, target: Any) -> None:
     """The commands for tasks that change their process."""
     task = Annotated[str, typer.Option(help="The task to move: ps:2.")]
@@ -100,26 +77,10 @@ def _add_moves(app: Any, typer: Any, target: Any) -> None:
     move.__annotations__ = {"target": target, "task": task, "to": to, "port": there, "wait": wait}
     move.__doc__ = "Move a task of a running cluster, with all its state, to another server process."
     move.__doc__ += "\n\nExample: headrace move grpc://host1:2222 --task ps:2 --to host3:2222"
->>>>>>> move
     app.command(short_help="Move a task of a running cluster to another process.")(move)
 
     address = Annotated[str, typer.Argument(help="host:port to serve at, as all tasks reach it.")]
     cluster = Annotated[str | None, typer.Option(help="grpc://host:port of any task of a cluster that it is to join.")]
-<<<<<<< HEAD
-    tasks = Annotated[
-        list[str], typer.Option("--task", help="A task of that cluster to take over: ps:2. May be repeated.")
-    ]
-
-    def serve(address, cluster=None, tasks=()):
-        from headrace.tools import move as moving
-
-        raise typer.Exit(moving.serve(address, cluster, tasks))
-
-    serve.__annotations__ = {"address": address, "cluster": cluster, "tasks": tasks}
-    serve.__doc__ = "Serve without a task, or with tasks taken over from others: see 'headrace move'."
-    serve.__doc__ += "\n\nExample: headrace serve host:2222 --cluster grpc://localhost:2222 --task ps:2"
-    app.command(short_help="Serve tasks that are taken over from others.")(serve)
-=======
     tasks = Annotated[list[str] | None, typer.Option("--task", help="A task to take over: ps:2. May be repeated.")]
 
     def serve(address, cluster=None, tasks=None):
@@ -131,7 +92,6 @@ def _add_moves(app: Any, typer: Any, target: Any) -> None:
     serve.__doc__ = "Serve without a task, or with tasks of a running cluster that are taken over."
     serve.__doc__ += "\n\nExample: headrace serve host3:2222 --cluster grpc://host1:2222 --task ps:2"
     app.command(short_help="A server process that takes over tasks.")(serve)
->>>>>>> move
 
 
 def _add_own(app: Any, typer: Any, as_json: Any) -> None:

@@ -156,11 +156,6 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     return raw_ops.Betainc(a, b, x, name=name)
 
 
-def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None = None) -> Tensor:
-    """``|x - y| < tolerance``."""
-    return raw_ops.ApproximateEqual(x, y, tolerance=tolerance, name=name)
-
-
 # ---- division
 
 _TRUE_QUOTIENT: dict[DType, DType] = {

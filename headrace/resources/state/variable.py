@@ -18,15 +18,12 @@ from typing import Any
 import torch
 
 from headrace.core.dtypes import DType
+from headrace.core.shape import fits
 from headrace.resources.state.movable import Contents, Movable
 from headrace.resources.state.touched import TouchedRows
 
 _first_question = threading.Lock()
 _noting = False  # whether anybody has asked about any variable; it spares the updates a look at each
-
-
-def _fits(shape: Sequence[int], declared: Sequence[int | None]) -> bool:
-    return len(shape) == len(declared) and all(d is None or d == n for n, d in zip(shape, declared, strict=True))
 
 
 class Variable(Movable):
@@ -95,7 +92,7 @@ class Variable(Movable):
             current.copy_(value)
             return
         declared = self.shape if current is None else current.shape
-        if validate_shape and declared is not None and not _fits(value.shape, declared):
+        if validate_shape and declared is not None and not fits(value.shape, declared):
             raise ValueError(
                 f"Assign requires shapes of both tensors to match. lhs shape= {list(declared)} rhs shape= {list(value.shape)}"
             )

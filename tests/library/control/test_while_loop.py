@@ -5,8 +5,8 @@ import signal
 
 import numpy as np
 import pytest
+from running import MODES, initialized_session
 from running import initialize_and_run as run
-from running import initialized_session
 
 import headrace as tf
 
@@ -167,13 +167,6 @@ class TestEffects:
         n = tf.placeholder(tf.int32, [])
         i = tf.while_loop(lambda i: i < n, lambda i: i + 1, [0])
         assert [session.run(i, {n: k}) for k in (3, 1, 2)] == [3, 1, 2]
-
-
-MODES = {
-    "interpreted": tf.ConfigProto(compile="off"),
-    "compiled": tf.ConfigProto(compile="always"),
-    "lowered": tf.ConfigProto(control_flow="lowered"),
-}
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -7,16 +7,11 @@ from functools import partial
 import numpy as np
 import pytest
 from resources.calls import run_threads
+from running import modes
 
 import headrace as tf
 from headrace.runtime.code import depth
 
-MODES = {
-    "interpreted": tf.ConfigProto(compile="off"),
-    "compiled": tf.ConfigProto(compile="always"),
-    "lowered": tf.ConfigProto(control_flow="lowered"),
-}
-modes = pytest.mark.parametrize("config", MODES.values(), ids=MODES)
 DEEP = 1500
 COMPILER = 2000  # the limit of nested calls that torch's compiler leaves behind
 

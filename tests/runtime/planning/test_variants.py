@@ -106,13 +106,12 @@ def test_a_label_out_of_range_is_named_by_either_plan():
                 session.run(loss, {y: [0, 3]})
 
 
-def test_a_branch_that_does_not_fit_the_fed_shape_is_no_news(caplog):
+def test_a_branch_that_does_not_fit_the_fed_shape_is_no_news(session, caplog):
     """A branch that guards against such shapes is not taken; the step runs as before, and nothing is logged."""
     x = tf.placeholder(tf.float32, [None, 2])
     y = tf.cond(tf.shape(x)[0] > 3, lambda: x[:4] + tf.ones([4, 2]), lambda: x * 3.0)
-    with tf.Session() as session:
-        for _ in range(variants.RUNS + 2):
-            np.testing.assert_array_equal(session.run(y, {x: np.ones((2, 2))}), 3 * np.ones((2, 2)))
+    for _ in range(variants.RUNS + 2):
+        np.testing.assert_array_equal(session.run(y, {x: np.ones((2, 2))}), 3 * np.ones((2, 2)))
     assert not caplog.records
 
 

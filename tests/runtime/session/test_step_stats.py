@@ -212,8 +212,7 @@ def test_a_session_that_builds_a_cost_model_gives_cost_graphs():
     queue = tf.FIFOQueue(2, [tf.float32], name="queue")
     waits = tf.add(queue.dequeue(name="taken"), y, name="waits")
     called = tf.py_func(lambda v: v, [waits], tf.float32, name="called")
-    with tf.Session(config=tf.ConfigProto(graph_options=tf.GraphOptions(build_cost_model=1))) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=tf.ConfigProto(graph_options=tf.GraphOptions(build_cost_model=1))) as session:
         session.run(queue.enqueue(1.0))
         metadata = tf.RunMetadata()
         assert session.run(called, {x: [[1, 2, 3]]}, run_metadata=metadata) == 13.0
