@@ -222,7 +222,9 @@ class Server:
         if service is None or not (tasks := service.tasks_with_sessions()) or not seconds:
             return
         names = ", ".join(map(short, tasks[:4])) + (f" and {len(tasks) - 4} more" if len(tasks) > 4 else "")
-        log.warning("SIGTERM: %s serves on until these have left, %.3g s at most: %s", self._worker.task, seconds, names)
+        log.warning(
+            "SIGTERM: %s serves on until these have left, %.3g s at most: %s", self._worker.task, seconds, names
+        )
         self._worker.wait_until(lambda: not service.tasks_with_sessions(), seconds)
 
     def _leave(self) -> None:
