@@ -16,6 +16,7 @@ import msgspec
 from headrace.cluster.transport.interface import Decode, Peer, Tensors
 from headrace.core import errors
 from headrace.core.errors import OpError
+from headrace.resources.state.replicas.box import Wanted
 
 log = logging.getLogger("headrace.cluster")
 
@@ -187,6 +188,22 @@ class Send(Request):
     step: int
     key: str
     session: str = ""
+
+
+class Chunked(Answer):
+    """The tensor is the chunk; if there is none, ``why``, and at which ``box``."""
+
+    box: int = 0
+    why: str = ""
+
+
+class Chunk(Request):
+    """What workers pass on among themselves (`resources.state.replicas.box`): asks a box of the task for a chunk."""
+
+    answer = Chunked
+    quick = True
+    box: int
+    wanted: Wanted
 
 
 class Close(Request):

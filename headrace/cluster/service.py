@@ -23,6 +23,8 @@ from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.request import (
     Abort,
     Answer,
+    Chunk,
+    Chunked,
     Close,
     Greeting,
     Handle,
@@ -42,6 +44,7 @@ from headrace.cluster.request import (
     Trace,
     Traced,
     ask,
+    call,
     lost_receiver,
     send,
 )
@@ -53,6 +56,7 @@ from headrace.core import errors
 from headrace.core.errors import OpError
 from headrace.passes.portable import Portable
 from headrace.resources.calling.copies import to_host
+from headrace.resources.state.replicas.box import Failure, Given, Stop, Wanted
 from headrace.runtime.code.failure import as_told
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.host.worker import LocalWorker
@@ -84,6 +88,8 @@ class TaskService:
 
     def __post_init__(self) -> None:
         self._sessions = Sessions(self.worker.task)
+        boxes = self.worker.boxes
+        boxes.address, boxes.elsewhere = self.addresses.get(self.worker.task, ""), self._ask_box
 
     # ---- the handler
 
@@ -204,6 +210,15 @@ class TaskService:
     def take(self, request: Take, message: Message) -> None:
         self._sessions.find(request.session).partitions.take(request.step, request.keys, message.done)
 
+    def chunk(self, request: Chunk, message: Message) -> None:
+        def given(chunk: Any, failure: Failure | None) -> None:
+            if failure is not None:
+                message.answer(Chunked(self.incarnation, *failure))
+            else:
+                message.answer(Chunked(self.incarnation), [chunk])
+
+        self.worker.boxes.give(request.box, request.wanted, given)
+
     def close_session(self, request: Close, message: Message) -> None:
         self._sessions.fence([request.session], "its client has closed it")
         message.answer()
@@ -285,6 +300,22 @@ class TaskService:
                 self._health.watch(task, peer, lost_seconds())
             return peer
 
+    def _ask_box(self, stop: Stop, wanted: Wanted, given: Given) -> None:
+        """Asks a box of another task; one that cannot be reached is a failure of its own."""
+
+        def answered(answer: Any, tensors: list[Any], error: OpError | None) -> None:
+            if error is not None:
+                given(None, Failure(stop.box, lost_receiver(stop.task, error).message))
+            elif answer.why or len(tensors) != 1:
+                given(None, Failure(answer.box or stop.box, answer.why or f"it has answered {len(tensors)} tensors"))
+            else:
+                given(tensors[0], None)
+
+        try:
+            call(self._peer({stop.task: stop.address}, stop.task), Chunk(stop.box, wanted), [], answered)
+        except OpError as e:
+            answered(None, [], e)
+
     def _ping_of(self, task: str) -> Ping:
         """What this task says to another to which it is going to send."""
         return Ping(task, self.introduction, sends=True)
@@ -356,6 +387,7 @@ _METHODS: Final[dict[str, Answers]] = {
     "abort": TaskService.abort,
     "take": TaskService.take,
     "send": TaskService.send,
+    "chunk": TaskService.chunk,
     "close": TaskService.close_session,
     "reset": TaskService.reset,
 }

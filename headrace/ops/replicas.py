@@ -5,20 +5,26 @@ from __future__ import annotations
 import secrets
 
 import numpy as np
+import torch
 
-from headrace.core.dtypes import FLOATING, INDEX
+from headrace.core.dtypes import FLOATING, INDEX, string
 from headrace.core.registry import op
 from headrace.ops.shared.resource import check_resource, shared_resource
 from headrace.resources.calling.value import TORCH_DTYPES
+from headrace.resources.state.replicas.box import Box, decoded, encoded
+from headrace.resources.state.replicas.layout import Layout
 from headrace.resources.state.replicas.machine import Rule
 from headrace.resources.state.replicas.replicas import Replica, Replicas
 from headrace.resources.state.replicas.staged import StagedRows, StagedTensors
+from headrace.resources.stepping.waiting import Later
+
+_RULE = ("workers", "gathers", "needed", "grace", "staleness", "elastic", "all_reduce")
 
 # ---- a session's share
 
 replica = op(
     "_Replica(; shared_name: string, container: string, worker: string, workers: int, gathers: bool, needed: int, "
-    "grace: float, staleness: int, elastic: bool) -> (handle: resource)",
+    "grace: float, staleness: int, elastic: bool, all_reduce: bool = False) -> (handle: resource)",
     handle=True, stateful=True, host=True,
 )  # fmt: skip
 replica.not_differentiable()
@@ -29,7 +35,7 @@ replica.shape(lambda *arguments: ())
 def _(context):
     """One for each session; the aggregator is everybody's."""
     attrs = context.attrs
-    rule = Rule(*(attrs[key] for key in ("workers", "gathers", "needed", "grace", "staleness", "elastic")))
+    rule = Rule(*(attrs[key] for key in _RULE))
 
     def make():
         return Replicas(attrs["shared_name"], rule, secrets.randbits(53), str(context.source))
@@ -39,30 +45,34 @@ def _(context):
     return context.own(Replica, lambda: Replica(replicas, attrs["worker"]))
 
 
-join = op("_JoinReplicas(replica: resource, known: host int64[0]) -> (state: int64)", stateful=True, host=True)
+join = op(
+    "_JoinReplicas(replica: resource, known: host int64[0], place: host list(T)) -> (state: int64)",
+    T=[string], stateful=True, host=True,
+)  # fmt: skip
 join.not_differentiable()
-join.shape(lambda replica, known: (2,))
+join.shape(lambda replica, known, place: (2,))
 
 
 @join.kernel
-def _(replica, known):
-    """The number of the member, and the step that it may compute."""
+def _(replica, known, place):
+    """The number of the member, and the step that it may compute.  ``place``: of its box, if it has one."""
     check_resource(replica, Replica)
-    return np.array(replica.join(int(known)), np.int64)
+    return torch.tensor(replica.join(int(known), *(one.item() for one in place)))
 
 
 arrive = op(
-    "_ReplicaArrives(replica: resource, state: host int64[1]) -> (next: int64, known: int64)",
+    "_ReplicaArrives(replica: resource, state: host int64[1]) -> (next: int64, known: int64, ticket: int64, route: string)",
     stateful=True,
     host=True,
     asynchronous=True,
 )
 arrive.not_differentiable()
-arrive.shape(lambda replica, state: [(2,), ()])
+arrive.shape(lambda replica, state: [(2,), (), (), (None,)])
 
 
 @arrive.begin
 def _(replica, state, *, done):
+    """``ticket``, ``route``: of the last update, and the places of those that have the variables as it has made them."""
     check_resource(replica, Replica)
     _, step = state
 
@@ -70,8 +80,8 @@ def _(replica, state, *, done):
         if error is not None:
             done(None, error)
         else:
-            *state, known = result
-            done([np.array(state, np.int64), np.array(known, np.int64)], None)
+            *state, known, ticket, route = result
+            done([*map(torch.tensor, (state, known, ticket)), _strings(route)], None)
 
     return replica.replicas.arrive(replica.member, int(step), released)
 
@@ -88,24 +98,30 @@ def _(replica, *, done):
 
 
 offer = op(
-    "_NextUpdate(replica: resource) -> (ticket: int64, counted: int64, present: int64)",
+    "_NextUpdate(replica: resource) -> (ticket: int64, counted: int64, present: int64, route: string)",
     stateful=True, host=True, asynchronous=True,
 )  # fmt: skip
 offer.not_differentiable()
-offer.shape(lambda replica: [(), (None,), (None,)])
+offer.shape(lambda replica: [(), (None,), (None,), (None,)])
 
 
 @offer.begin
 def _(replica, *, done):
+    """``route``: the places of those that are counted."""
     check_resource(replica, Replica)
 
-    def handed_out(update, error):
+    def handed_out(result, error):
         if error is not None:
             done(None, error)
         else:
-            done([np.array(update.ticket), np.array(update.counted), np.array(update.present)], None)
+            update, route = result
+            done([*map(torch.tensor, (update.ticket, update.counted, update.present)), _strings(route)], None)
 
     return replica.replicas.offer(replica.member, handed_out)
+
+
+def _strings(values):
+    return np.array([*values, None], object)[:-1]  # one that is empty has a dtype too
 
 
 updated = op("_UpdateIsMade(replica: resource, ticket: host int64) -> ()", stateful=True, host=True)
@@ -128,6 +144,24 @@ report.shape(lambda replica: ())
 def _(replica):
     check_resource(replica, Replica)
     return np.array(replica.replicas.report().encode(), object)
+
+
+exclude = op(
+    "_ExcludeReplica(replica: resource, box: host int64[0], why: host string[0]) -> (failed: bool)",
+    stateful=True,
+    host=True,
+)
+exclude.not_differentiable()
+exclude.shape(lambda replica, box, why: ())
+
+
+@exclude.kernel
+def _(replica, box, why):
+    """Takes the membership of the worker with this box away; whether there is such a box, 0 being none."""
+    check_resource(replica, Replica)
+    if box:
+        replica.replicas.exclude(int(box), why.item().decode())
+    return torch.tensor(bool(box))
 
 
 # ---- gradients that wait
@@ -211,3 +245,112 @@ take_rows.shape(lambda *arguments: [(None,), None])
 def _(handle, ticket, counted, present, dtype, Tindices):
     check_resource(handle, StagedRows)
     return handle.take(ticket, counted, present, Tindices)
+
+
+# ---- what travels from worker to worker
+
+box = op(
+    "_Box(; names: list(string), T: list(type), shapes: list(shape), worker: string, container: string) -> (handle: resource)",
+    T=FLOATING, handle=True, stateful=True, host=True,
+)  # fmt: skip
+box.not_differentiable()
+box.shape(lambda *arguments: ())
+
+
+@box.state
+def _(context):
+    """A session's own, on its worker."""
+    attrs = context.attrs
+    dtypes = [TORCH_DTYPES[dtype] for dtype in attrs["T"]]
+    layout = Layout(attrs["names"], dtypes, [tuple(shape) for shape in attrs["shapes"]])
+    return context.own(Box, lambda: Box(context.boxes, layout, attrs["worker"], str(context.source)))
+
+
+open_box = op("_OpenBox(box: resource) -> (place: string)", stateful=True, host=True)
+open_box.not_differentiable()
+open_box.shape(lambda box: ())
+
+
+@open_box.kernel
+def _(box):
+    check_resource(box, Box)
+    return np.array(encoded(box.open()), object)
+
+
+stage_all = op("_StageGradients(box: resource, gradients: list(T)) -> ()", T=FLOATING, stateful=True, host=True)
+stage_all.not_differentiable()
+stage_all.shape(lambda box, gradients: [])
+
+
+@stage_all.kernel
+def _(box, gradients):
+    check_resource(box, Box)
+    box.stage(gradients)
+
+
+_ROUTE = "ticket: host int64, route: host string[1]"
+sum_all = op(
+    f"_SumGradients(box: resource, {_ROUTE}; T: list(type), shapes: list(shape)) -> (means: list(T))",
+    T=FLOATING, stateful=True, host=True, asynchronous=True,
+)  # fmt: skip
+sum_all.not_differentiable()
+sum_all.shape(lambda box, ticket, route, T, shapes: list(shapes))
+
+
+@sum_all.begin
+def _(box, ticket, route, T, shapes, *, done):
+    """The mean of the gradients along the route, in its order."""
+    check_resource(box, Box)
+    return box.sum(int(ticket), decoded(route), done)
+
+
+unreached = op("_Unreached(box: resource) -> (number: int64, why: string)", stateful=True, host=True)
+unreached.not_differentiable()
+unreached.shape(lambda box: [(), ()])
+
+
+@unreached.kernel
+def _(box):
+    """Whose box the last sum has failed at, and why; 0 if at none."""
+    check_resource(box, Box)
+    failure, box.unreached = box.unreached, None
+    number, why = failure or (0, "")
+    return torch.tensor(number), np.array(why.encode(), object)
+
+
+put_values = op(
+    "_PutValues(box: resource, ticket: host int64, values: list(T)) -> ()", T=FLOATING, stateful=True, host=True
+)
+put_values.not_differentiable()
+put_values.shape(lambda box, ticket, values: [])
+
+
+@put_values.kernel
+def _(box, ticket, values):
+    check_resource(box, Box)
+    box.put(int(ticket), values)
+
+
+take_values = op(
+    f"_TakeValues(box: resource, {_ROUTE}; T: list(type), shapes: list(shape)) -> (here: bool, values: list(T))",
+    T=FLOATING, stateful=True, host=True, asynchronous=True,
+)  # fmt: skip
+take_values.not_differentiable()
+take_values.shape(lambda box, ticket, route, T, shapes: [(), *shapes])
+
+
+@take_values.begin
+def _(box, ticket, route, T, shapes, *, done):
+    """The variables after an update; ``here`` is False if nobody has them any more."""
+    check_resource(box, Box)
+
+    def taken(values, error):
+        if error is not None:
+            done(None, error)
+        elif values is None:
+            nothing = [torch.zeros(tuple(shape), dtype=dtype) for shape, dtype in zip(shapes, T, strict=True)]
+            done((torch.tensor(False), nothing), None)
+        else:
+            done(Later(lambda: (torch.tensor(True), values.call())), None)
+
+    return box.take(int(ticket), decoded(route), taken)

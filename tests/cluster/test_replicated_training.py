@@ -54,15 +54,15 @@ def cluster() -> Iterator[LocalCluster]:
 class Job:
     """Workers in threads, each with a session on its own server."""
 
-    def __init__(self, cluster: LocalCluster, mode: str, folder: str | None = None) -> None:
-        self.cluster, self.mode, self.folder = cluster, mode, folder
+    def __init__(self, cluster: LocalCluster, mode: str, folder: str | None = None, dense: str = "servers") -> None:
+        self.cluster, self.mode, self.folder, self.dense = cluster, mode, folder, dense
         self.ready = threading.Event()
 
     def work(self, index: int, body: Any) -> Any:
         device = f"/job:worker/task:{index}"
         setter = tf.train.replica_device_setter(cluster=self.cluster.spec, worker_device=device)
         with tf.Graph().as_default(), tf.device(setter):
-            model = Model(lambda one: tf.train.replicas(one, self.mode, 2, **MODES[self.mode]))
+            model = Model(lambda one: tf.train.replicas(one, self.mode, 2, dense=self.dense, **MODES[self.mode]))
             if index:
                 assert self.ready.wait(WAIT_S)
             session = tf.train.MonitoredTrainingSession(
@@ -99,9 +99,34 @@ def test_synchronous_workers_over_two_servers_equal_large_batches(cluster: Local
             np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("mode", "lost"), [*((mode, 1) for mode in MODES), ("stale", 0), ("sync", 0)])
+def test_all_reduce_equals_servers_bit_for_bit_and_few_bytes_pass_a_server(cluster: LocalCluster) -> None:
+    """Gradients and variables go from worker to worker, over their own connection."""
+    servers, workers = [("ps", 0), ("ps", 1)], [("worker", 0), ("worker", 1)]
+
+    def body(index: int, session: Any, model: Model) -> Any:
+        for _ in range(5):
+            session.run(model.train, model.feeds(slice(index, None, 2)))
+        return session.run(model.values)
+
+    def between() -> int:
+        return cluster.bytes_between(workers[0], workers[1]) + cluster.bytes_between(workers[1], workers[0])
+
+    expected, *_ = Job(cluster, "sync").run(body)
+    assert between() == 0
+    tf.Session.reset(cluster.target(*servers[0]))
+    for values in Job(cluster, "sync", dense="all_reduce").run(body):
+        for value, other in zip(values, expected, strict=True):
+            np.testing.assert_array_equal(value, other)
+    assert between() > 0
+
+
+DENSE = [(mode, 1, "servers") for mode in MODES] + [("stale", 0, "servers"), ("sync", 0, "servers")]
+DENSE += [("sync", 1, "all_reduce"), ("sync", 0, "all_reduce"), ("backup", 1, "all_reduce")]
+
+
+@pytest.mark.parametrize(("mode", "lost", "dense"), DENSE)
 def test_training_goes_on_when_a_server_is_started_again(
-    cluster: LocalCluster, tmp_path: Any, mode: str, lost: int
+    cluster: LocalCluster, tmp_path: Any, mode: str, lost: int, dense: str
 ) -> None:
     """The first server has the global step and the aggregator.  In every mode both workers train, and the loss falls."""
     everyone = threading.Barrier(2, timeout=WAIT_S)
@@ -118,19 +143,20 @@ def test_training_goes_on_when_a_server_is_started_again(
             session.run(model.train, model.feeds(slice(index, None, 2)))
         return first, session.run(model.loss, model.feeds()), model.optimizer.report(session)
 
-    for first, last, report in Job(cluster, mode, str(tmp_path)).run(body):
+    for first, last, report in Job(cluster, mode, str(tmp_path), dense).run(body):
         assert last < first
         assert report["updates"] > 0
 
 
-@pytest.fixture
-def processes(tmp_path: Any) -> Iterator[list[Role]]:
+@pytest.fixture(params=["servers", "all_reduce"])
+def processes(request: Any, tmp_path: Any) -> Iterator[list[Role]]:
     """Three synchronous workers and two parameter servers, each a process."""
+    train = {"servers": _roles.train_as_replicas, "all_reduce": _roles.train_by_all_reduce}[request.param]
     preload()
     addresses = free_addresses(5)
     jobs = {"ps": addresses[:2], "worker": addresses[2:]}
     servers = [Role(_roles.serve, jobs, index, str(tmp_path)) for index in range(2)]
-    workers = [Role(_roles.train_as_replicas, jobs, index, str(tmp_path)) for index in range(3)]
+    workers = [Role(train, jobs, index, str(tmp_path)) for index in range(3)]
     try:
         for role in (*servers, *workers):
             role.start()
@@ -175,6 +201,36 @@ def test_a_synchronous_worker_that_is_killed_is_not_waited_for(processes: list[R
         update(everybody)
         ask(everybody, "values")
         for index in everybody:
+            np.testing.assert_allclose(processes[index].answer(), np.full((2, 4), value), rtol=1e-5)
+
+
+@pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")
+@pytest.mark.parametrize("processes", ["all_reduce"], indirect=True)
+def test_a_worker_that_is_lost_while_others_ask_it_for_a_chunk(processes: list[Role]) -> None:
+    """Lost in a sum, the update is made of the others' gradients; lost with new variables, the others get them elsewhere.
+
+    The workers lead in the order in which they came: the first loses the one that leads after its update, the second while it
+    sums; the others are asked by workers before and behind them.
+    """
+    value, step = np.float32(0), 0
+    everybody = list(range(3))
+    for what, lost in (("values", 0), ("sum", 1), ("sum", 0), ("values", 1), ("sum", 2)):
+        processes[lost].ask(f"die for {what}")
+        assert processes[lost].answer() is None
+        for index in everybody:
+            processes[index].ask("step")
+        others = [index for index in everybody if index != lost]
+        counted = everybody if what == "values" else others
+        value, step = value - np.float32(0.2) * (value - np.float32(np.mean(counted))), step + 1
+        assert [processes[index].answer() for index in others] == [step, step], (what, lost)
+        processes[lost].start()
+        assert processes[lost].answer() == "ready"
+        for index in everybody:
+            processes[index].ask("step")
+        value, step = value - np.float32(0.2) * (value - np.float32(1)), step + 1
+        assert [processes[index].answer() for index in everybody] == [step] * 3
+        for index in everybody:
+            processes[index].ask("values")
             np.testing.assert_allclose(processes[index].answer(), np.full((2, 4), value), rtol=1e-5)
 
 

@@ -12,6 +12,7 @@ from math import inf
 from typing import Any
 
 from headrace.core.dtypes import int64
+from headrace.core.errors import AbortedError
 from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.graph.collection import GraphKeys
@@ -56,10 +57,12 @@ class Place:
         like, shape = self._like, self._variable.shape
         with device(self._variable.device):
             if isinstance(like, Tensor):
-                mean = raw_ops._TakeTensors(self._handle, *update, list(otherwise), dtype=like.dtype)
+                mean = raw_ops._TakeTensors(self._handle, *update[:3], list(otherwise), dtype=like.dtype)
                 mean.set_shape(shape)
                 return mean
-            indices, values = raw_ops._TakeRows(self._handle, *update, dtype=like.dtype, Tindices=like.indices.dtype)
+            indices, values = raw_ops._TakeRows(
+                self._handle, *update[:3], dtype=like.dtype, Tindices=like.indices.dtype
+            )
             values.set_shape([None, *shape[1:]])
             return IndexedSlices(values, indices, like.dense_shape)
 
@@ -70,18 +73,24 @@ class _Updater(QueueRunner):
     It waits for that in a step of its own: the step of an update reads what others have written before.
     """
 
-    def __init__(self, replica: Operation, lead: Operation, update: Operation) -> None:
+    def __init__(self, replica: Operation, lead: Operation, update: Operation, exclude: Tensor | None = None) -> None:
+        """``exclude``: takes the membership of the worker away for which an update has failed; whether one was the reason."""
         nothing = no_op(name="nothing_to_close")
         super().__init__(replica, [update], close_op=nothing, cancel_op=nothing)
-        self._lead = lead
+        self._lead, self._exclude = lead, exclude
 
     def _enqueue(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
         steps = iter([sess.make_callable(self._lead)])
         update = sess.make_callable(enqueue_op)
+        exclude = (lambda: False) if self._exclude is None else sess.make_callable(self._exclude)
 
         def run() -> None:
             with deadline(inf):  # it waits most of the time, and that is no reason to say so
-                next(steps, update)()
+                try:
+                    next(steps, update)()
+                except AbortedError:
+                    if not exclude():
+                        raise
 
         return run
 
@@ -118,7 +127,7 @@ class ReplicasOptimizer(Optimizer):
                 f"replicas count updates by the global step: pass global_step=tf.train.get_or_create_global_step() {at()}"
             )
         with name_scope(None, self._name):
-            self._join(step)
+            self._join(pairs, step)
             return self._step(pairs, step, name)
 
     def _step(self, pairs: GradsAndVars, step: Any, name: str | None) -> Operation:
@@ -138,23 +147,32 @@ class ReplicasOptimizer(Optimizer):
         """Waits until this worker may go on, and notes for what."""
         with control_dependencies(done), device(step.device):
             released = raw_ops._ReplicaArrives(self._replica, self._state.read_value())
-        with control_dependencies([assign(self._known, released.known).op]):
+        with control_dependencies([assign(self._known, released.known).op, *self._go_on(released)]):
             return assign(self._state, released.next, name=name).op
 
-    def _join(self, step: Any) -> None:
+    def _go_on(self, released: Any) -> list[Operation]:
+        """What else a worker does when it may go on."""
+        return []
+
+    def _place(self, pairs: GradsAndVars) -> list[Tensor]:
+        """Where other workers find this one, if they do."""
+        return []
+
+    def _join(self, pairs: GradsAndVars, step: Any) -> None:
         """This session's share in the aggregator, and what it was last released for: (member, step), on the worker."""
         worker = no_op(name="worker")
         self.worker, self._global_step = worker.device or "worker", step
         with colocate_with(worker):  # nothing initialises it: later sessions of the process find it as it was
             self._known = Variable(0, trainable=False, collections=[], name="known", dtype=int64)
             known = cond(is_variable_initialized(self._known), self._known.read_value, lambda: constant(0, int64))
+            place = self._place(pairs)
         with device(step.device):
             self._replica = raw_ops._Replica(shared_name=self._name, container="", worker=self.worker, **self._rule)
-            joined = raw_ops._JoinReplicas(self._replica, known)
+            self._joined = raw_ops._JoinReplicas(self._replica, known, place)
             self._report = raw_ops._ReplicasReport(self._replica)
         with colocate_with(worker):
             self._state = Variable(
-                joined, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="state", dtype=int64
+                self._joined, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="state", dtype=int64
             )
 
     def _next_update(self, step: Any) -> Any:
@@ -162,13 +180,13 @@ class ReplicasOptimizer(Optimizer):
         with device(step.device):
             return raw_ops._NextUpdate(self._replica)
 
-    def _make_updates(self, update: Any, made: Operation, step: Any) -> None:
-        """A thread of every session would make the updates; one of them does."""
+    def _make_updates(self, update: Any, made: Operation, step: Any, exclude: Tensor | None = None) -> None:
+        """A thread of every session would make the updates; one of them does.  ``exclude``: as of `_Updater`."""
         with device(step.device):
             lead = raw_ops._LeadReplicas(self._replica)
             with control_dependencies([made]):
                 told = raw_ops._UpdateIsMade(self._replica, update.ticket)
-        add_queue_runner(_Updater(self._replica.op, lead, told))
+        add_queue_runner(_Updater(self._replica.op, lead, told, exclude))
 
     def report(self, session: Any) -> dict[str, Any]:
         """What was counted so far, in the whole job.

@@ -13,7 +13,7 @@ A member that is lost is not waited for, unless `elastic` is false.  If the one 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
@@ -32,6 +32,7 @@ class Rule:
     ``gathers``: gradients are gathered and averaged.  ``needed``: how many an update takes at least, 0 for those of all members;
     -1 for the number that makes the most of the time.  ``grace``: seconds that it then waits for more.
     ``staleness``: without ``gathers``, how many steps a member may be ahead of the slowest; -1 for any.
+    ``all_reduce``: dense gradients are summed from member to member, and variables passed on; the machine decides the same.
     """
 
     workers: int = 1
@@ -40,6 +41,7 @@ class Rule:
     grace: float = 0.0
     staleness: int = -1
     elastic: bool = True
+    all_reduce: bool = False
 
 
 # ---- events
@@ -190,6 +192,7 @@ class Aggregator:
         self.tallies: dict[str, Tally] = {}
         self.staleness: Counter[int] = Counter()  # of counted gradients: updates between their release and theirs
         self.repeated = 0  # updates that were handed out again
+        self.made: tuple[int, tuple[int, ...]] = (0, ())  # the ticket of the last, who made it and who waited, by name
         self._ticket = tickets
         self._line: dict[int, bool] = {}  # who would lead; the first does, and is told once
         self._ready = False  # whether it waits for an update
@@ -319,8 +322,11 @@ class Aggregator:
             enough_at = self.members[list(arrived)[needed - 1]].arrived_at or 0.0
             if enough_at + self.rule.grace > now:
                 return [Wake(enough_at + self.rule.grace - now)]
-        self._counted = tuple(sorted(arrived, key=lambda n: (self.members[n].worker, n)))
+        self._counted = self._by_name(arrived)
         return self._hand_out()
+
+    def _by_name(self, members: Iterable[int]) -> tuple[int, ...]:
+        return tuple(sorted(members, key=lambda n: (self.members[n].worker, n)))
 
     def needed(self) -> int:
         """How many gradients the next update takes at least."""
@@ -375,7 +381,8 @@ class Aggregator:
     def _updated(self, ticket: int, now: float) -> list[Instruction]:
         if self._update is None or ticket != self._ticket:  # somebody else has made it
             return []
-        counted, self._update = self._update.counted, None
+        by, counted, self._update = self._update.by, self._update.counted, None
+        self.made = (ticket, (by, *(number for number in self._by_name(self._arrived) if number != by)))
         for number in counted:
             if number in self.members:
                 self._count(self.members[number])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict
 from time import monotonic
 from typing import Any, Final
 
 from headrace.core.errors import AbortedError, InvalidArgumentError
 from headrace.resources.state.container import NodeState
+from headrace.resources.state.replicas.box import decoded
 from headrace.resources.state.replicas.machine import (
     Aggregator,
     Arrive,
@@ -76,6 +78,7 @@ class Replicas:
         self._made_at = made_at
         self._waiting: dict[type, dict[int, Any]] = {Arrival: {}, Candidacy: {}, Offer: {}}
         self._timer: threading.Timer | None = None
+        self._places: dict[int, bytes] = {}  # of members that have a box
 
     def check(self, rule: Rule) -> None:
         """Refuses who trains by other rules under this name."""
@@ -92,28 +95,41 @@ class Replicas:
 
     # ---- what members do
 
-    def join(self, worker: str, known: int = 0) -> tuple[int, int]:
-        """The number of a new member and its first step.  ``known``: as of `Join`."""
+    def join(self, worker: str, known: int = 0, place: bytes | None = None) -> tuple[int, int]:
+        """The number of a new member and its first step.  ``known``: as of `Join`; ``place``: of its box."""
         with self._lock:
             self._numbers += 1
             member = self._numbers
+            if place is not None:
+                self._places[member] = place
             ended = self._tell(Join(member, worker, known))
             step = self._machine.members[member].step
         finish(ended)
         return member, step
 
-    def leave(self, member: int) -> None:
+    def leave(self, member: int, why: str = "") -> None:
+        """``why``: told to a worker that has not left by itself."""
         with self._lock:
+            self._places.pop(member, None)
             ended = self._tell(Leave(member))
             for attempts in self._waiting.values():
                 if member in attempts:
-                    ended.append(attempts.pop(member).end(self._unknown()))
+                    ended.append(attempts.pop(member).end(self._unknown(why)))
         finish(ended)
 
-    def arrive(self, member: int, step: int, done: Done) -> Wait | None:
-        """Ends with the member's number, the step that it may compute next, and how many members there are.
+    def exclude(self, box: int, why: str) -> None:
+        """Takes the membership of the one that has this box away, unless it has left: others cannot ask it."""
+        with self._lock:
+            members = [member for member, place in self._places.items() if decoded([place])[0].box == box]
+        for member in members:
+            log.warning("replicas %r go on without a worker whose gradients could not be added: %s", self.name, why)
+            self.leave(member, f"the others could not add its gradients: {why}")
 
-        The last is 0 as long as not all workers have been there.
+    def arrive(self, member: int, step: int, done: Done) -> Wait | None:
+        """Ends with the member's number, the step that it may compute next, how many members there are, and the last update.
+
+        How many is 0 as long as not all workers have been there.  Of the update: its ticket, and the places of those that have
+        the variables as it has made them, as far as the member itself.
         """
         return self._wait(Arrival(member, done), Arrive(member, step))
 
@@ -122,7 +138,7 @@ class Replicas:
         return self._wait(Candidacy(member, done), Stand(member))
 
     def offer(self, member: int, done: Done) -> Wait | None:
-        """Ends with an update to make."""
+        """Ends with an update to make, and the places of those that are counted."""
         return self._wait(Offer(member, done), Ready(member))
 
     def updated(self, ticket: int) -> None:
@@ -145,8 +161,8 @@ class Replicas:
         finish(ended)
         return None if attempt.ended else Waiting(self, attempt)  # type: ignore[arg-type]
 
-    def _unknown(self) -> AbortedError:
-        why = "its session has ended, or the server was started again"
+    def _unknown(self, why: str = "") -> AbortedError:
+        why = why or "its session has ended, or the server was started again"
         return AbortedError(None, None, f"this worker is no member of replicas {self.name!r} any more: {why}")
 
     # ---- the machine
@@ -160,19 +176,26 @@ class Replicas:
     def _follow(self, one: Instruction, ended: Ended) -> None:
         if isinstance(one, Release):
             known = len(self._machine.members) if self._machine.complete else 0
-            ended.append(self._waiting[Arrival].pop(one.member).end((one.member, one.step, known)))
+            ticket, holders = self._machine.made
+            if one.member in holders:
+                holders = holders[: holders.index(one.member)]
+            released = (one.member, one.step, known, ticket, self._places_of(holders))
+            ended.append(self._waiting[Arrival].pop(one.member).end(released))
         elif isinstance(one, Lead):
             candidacy = self._waiting[Candidacy].pop(one.member, None)
             if candidacy is not None:
                 ended.append(candidacy.end())
         elif isinstance(one, Update):
-            ended.append(self._waiting[Offer].pop(one.by).end(one))
+            ended.append(self._waiting[Offer].pop(one.by).end((one, self._places_of(one.counted))))
         else:
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = threading.Timer(one.seconds, self._tick)
             self._timer.daemon = True
             self._timer.start()
+
+    def _places_of(self, members: Sequence[int]) -> list[bytes]:
+        return [self._places[member] for member in members if member in self._places]
 
     def _tick(self) -> None:
         with self._lock:
@@ -229,10 +252,10 @@ class Replica(NodeState):
         self._member: int | None = None
         self._lock = threading.Lock()
 
-    def join(self, known: int = 0) -> tuple[int, int]:
-        """Joins, as a new member if it was one before.  ``known``: as of `Join`."""
+    def join(self, known: int = 0, place: bytes | None = None) -> tuple[int, int]:
+        """Joins, as a new member if it was one before.  ``known``, ``place``: as of `Replicas.join`."""
         with self._lock:
-            before, (self._member, step) = self._member, self.replicas.join(self._worker, known)
+            before, (self._member, step) = self._member, self.replicas.join(self._worker, known, place)
             member = self._member
         if before is not None:
             self.replicas.leave(before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,13 @@ class Model:
         self.y = tf.placeholder(tf.float32, [None])
         self.w = tf.get_variable("w", initializer=np.ones((3, 1), np.float32))
         self.table = tf.get_variable("table", initializer=np.full((6, 1), 0.5, np.float32))
-        out = tf.matmul(self.x, self.w) + tf.nn.embedding_lookup(self.table, self.words)
-        self.loss = tf.reduce_mean(tf.square(out[:, 0] - self.y))
+        self.loss = tf.reduce_mean(tf.square(self.predict()[:, 0] - self.y))
         self.step = tf.train.get_or_create_global_step()
         self.optimizer = wrap(OPTIMIZERS[optimizer]())
         self.train = self.optimizer.minimize(self.loss, self.step)
+
+    def predict(self) -> Any:
+        return tf.matmul(self.x, self.w) + tf.nn.embedding_lookup(self.table, self.words)
 
     def feeds(self, rows: Any) -> dict[Any, Any]:
         return {self.x: ROWS[rows], self.words: WORDS[rows], self.y: LABELS[rows]}
@@ -71,6 +74,9 @@ def test_one_worker_trains_as_without_it_bit_for_bit(mode: str, optimizer: str) 
     for value, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(value, other)
     assert report["updates"] == STEPS and report["staleness"] == {0: STEPS} and report["workers"] == 1
+
+
+BOTH = pytest.mark.parametrize("dense", ["servers", "all_reduce"])
 
 
 # ---- several workers: threads on one server
@@ -201,11 +207,13 @@ def test_an_outer_optimizer_takes_the_way_to_the_mean_for_a_gradient() -> None:
     assert found == pytest.approx(value, rel=1e-5)
 
 
-@pytest.mark.parametrize("mode", ["sync", "local", "outer"])
+@pytest.mark.parametrize("mode", ["sync", "all_reduce", "local", "outer"])
 def test_an_update_that_is_made_again_changes_nothing(mode: str) -> None:
     """As if the worker that leads was lost before it could say that it has made the update."""
     outer = {"outer": tf.train.GradientDescentOptimizer(0.7)} if mode == "outer" else {}
-    arguments: dict[str, Any] = {"mode": "sync"} if mode == "sync" else {"mode": "local", "steps": 1, **outer}
+    arguments: dict[str, Any] = {"mode": "local", "steps": 1, **outer}
+    if mode in ("sync", "all_reduce"):
+        arguments = {"mode": "sync", "dense": "servers" if mode == "sync" else mode}
     with tf.Graph().as_default() as graph:
         x = tf.Variable(3.0)
         optimizer = tf.train.replicas(tf.train.GradientDescentOptimizer(0.1), **arguments)
@@ -226,7 +234,8 @@ def test_an_update_that_is_made_again_changes_nothing(mode: str) -> None:
             assert optimizer.report(session)["repeated"] == 1
 
 
-def test_a_late_gradient_is_dropped(server: Any) -> None:
+@BOTH
+def test_a_late_gradient_is_dropped(server: Any, dense: str) -> None:
     others, late = threading.Barrier(3, timeout=60), threading.Event()
 
     def body(worker: int, session: Any, model: Model) -> Any:
@@ -242,7 +251,8 @@ def test_a_late_gradient_is_dropped(server: Any) -> None:
         others.wait()
         return result
 
-    for step, report in Job(server, 3).run(lambda one: tf.train.replicas(one, "backup", 3, backups=1), body):
+    wrap = partial(tf.train.replicas, mode="backup", workers=3, backups=1, dense=dense)
+    for step, report in Job(server, 3).run(wrap, body):
         assert step == 1 and report["updates"] == 1
         assert sorted(tally["late"] for tally in report["by_worker"].values()) == [0, 0, 1]
         assert sorted(tally["counted"] for tally in report["by_worker"].values()) == [0, 1, 1]
@@ -270,8 +280,9 @@ def test_a_worker_is_not_too_far_ahead(server: Any) -> None:
     assert max(report["updates"] for report in reports) == 10
 
 
+@BOTH
 @pytest.mark.parametrize("leaver", [0, 1])
-def test_the_others_go_on_when_a_worker_leaves(server: Any, leaver: int) -> None:
+def test_the_others_go_on_when_a_worker_leaves(server: Any, leaver: int, dense: str) -> None:
     """The first to join makes the updates: when it leaves, the other does."""
 
     def body(worker: int, session: Any, model: Model) -> Any:
@@ -279,11 +290,12 @@ def test_the_others_go_on_when_a_worker_leaves(server: Any, leaver: int) -> None
             session.run(model.train, model.feeds(mine(worker, 2)))
         return session.run(model.step)
 
-    steps = Job(server, 2).run(lambda one: tf.train.replicas(one, "sync", 2), body)
+    steps = Job(server, 2).run(lambda one: tf.train.replicas(one, "sync", 2, dense=dense), body)
     assert steps[1 - leaver] == 5
 
 
-def test_another_worker_may_come_later(server: Any) -> None:
+@BOTH
+def test_another_worker_may_come_later(server: Any, dense: str) -> None:
     came = threading.Event()
 
     def body(worker: int, session: Any, model: Model) -> Any:
@@ -295,13 +307,14 @@ def test_another_worker_may_come_later(server: Any) -> None:
         session.run(model.train, model.feeds(mine(worker, 2)))
         return model.optimizer.report(session)["by_worker"]
 
-    tallies = Job(server, 2).run(lambda one: tf.train.replicas(one, "sync", 1), body)[1]
+    tallies = Job(server, 2).run(lambda one: tf.train.replicas(one, "sync", 1, dense=dense), body)[1]
     assert len(tallies) == 2 and all(tally["counted"] + tally["late"] >= 3 for tally in tallies.values())
 
 
-def test_plain_sessions() -> None:
+@BOTH
+def test_plain_sessions(dense: str) -> None:
     with tf.Graph().as_default():
-        model = Model(lambda one: tf.train.replicas(one, "sync", 1))
+        model = Model(lambda one: tf.train.replicas(one, "sync", 1, dense=dense))
         init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
         with tf.Session() as session:
             session.run(init[0])
@@ -353,8 +366,9 @@ def test_workers_that_differ_are_refused(server: Any) -> None:
     with tf.Graph().as_default(), tf.device(place(0)):
         Model(lambda one: tf.train.replicas(one, "sync", 2))
         with tf.train.MonitoredTrainingSession(server.target), tf.Graph().as_default(), tf.device(place(1)):
-            Model(lambda one: tf.train.replicas(one, "sync", 3))
-            with pytest.raises(tf.errors.InvalidArgumentError, match="have workers 2, not 3"):
+            Model(lambda one: tf.train.replicas(one, "sync", 3, dense="all_reduce"))
+            differ = "have workers 2, not 3, all_reduce False, not True"
+            with pytest.raises(tf.errors.InvalidArgumentError, match=differ):
                 tf.train.MonitoredTrainingSession(server.target, is_chief=False)
 
 
@@ -371,6 +385,10 @@ def test_workers_that_differ_are_refused(server: Any) -> None:
         ({"mode": "quorum", "quorum": 1, "grace_ms": -1}, "grace_ms must be a number of milliseconds, got -1"),
         ({"mode": "local"}, "mode 'local' needs steps"),
         ({"mode": "local", "steps": 0}, "steps must be a whole number of at least 1, got 0"),
+        ({"mode": "sync", "dense": "ring"}, "dense must be 'servers' or 'all_reduce', got 'ring'"),
+        ({"mode": "stale", "staleness": 1, "dense": "all_reduce"},
+         "dense='all_reduce' is for the modes 'sync', 'backup', 'quorum', and the mode is 'stale'"),
+        ({"mode": "local", "steps": 1, "dense": "all_reduce"}, "for the modes .*, and the mode is 'local'"),
         ({"mode": "async", "steps": 2}, "steps is an argument of mode 'local', and the mode is 'async'"),
     ],
 )  # fmt: skip
