@@ -16,7 +16,7 @@ import msgspec
 from headrace.cluster.transport.interface import Decode, Peer, Tensors
 from headrace.core import errors
 from headrace.core.errors import OpError
-from headrace.resources.state.replicas.box import Wanted
+from headrace.resources.state.replicas.box import ChunkQuery
 
 log = logging.getLogger("headrace.cluster")
 
@@ -203,7 +203,7 @@ class Chunk(Request):
     answer = Chunked
     quick = True
     box: int
-    wanted: Wanted
+    query: ChunkQuery
 
 
 class Close(Request):

@@ -56,7 +56,7 @@ from headrace.core import errors
 from headrace.core.errors import OpError
 from headrace.passes.portable import Portable
 from headrace.resources.calling.copies import to_host
-from headrace.resources.state.replicas.box import Failure, Given, Stop, Wanted
+from headrace.resources.state.replicas.box import ChunkQuery, Failure, Given, Stop
 from headrace.runtime.code.failure import as_told
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.host.worker import LocalWorker
@@ -217,7 +217,7 @@ class TaskService:
             else:
                 message.answer(Chunked(self.incarnation), [chunk])
 
-        self.worker.boxes.give(request.box, request.wanted, given)
+        self.worker.boxes.give(request.box, request.query, given)
 
     def close_session(self, request: Close, message: Message) -> None:
         self._sessions.fence([request.session], "its client has closed it")
@@ -300,7 +300,7 @@ class TaskService:
                 self._health.watch(task, peer, lost_seconds())
             return peer
 
-    def _ask_box(self, stop: Stop, wanted: Wanted, given: Given) -> None:
+    def _ask_box(self, stop: Stop, query: ChunkQuery, given: Given) -> None:
         """Asks a box of another task; one that cannot be reached is a failure of its own."""
 
         def answered(answer: Any, tensors: list[Any], error: OpError | None) -> None:
@@ -312,7 +312,7 @@ class TaskService:
                 given(tensors[0], None)
 
         try:
-            call(self._peer({stop.task: stop.address}, stop.task), Chunk(stop.box, wanted), [], answered)
+            call(self._peer({stop.task: stop.address}, stop.task), Chunk(stop.box, query), [], answered)
         except OpError as e:
             answered(None, [], e)
 

@@ -46,10 +46,10 @@ def train_by_all_reduce(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     give = Boxes.give
     dying: set[str] = set()
 
-    def give_or_die(boxes: Any, number: int, wanted: Any, given: Any) -> None:
-        if wanted.what in dying:
+    def give_or_die(boxes: Any, number: int, query: Any, given: Any) -> None:
+        if query.what in dying:
             os.kill(os.getpid(), signal.SIGKILL)
-        give(boxes, number, wanted, given)
+        give(boxes, number, query, given)
 
     Boxes.give = give_or_die  # type: ignore[method-assign]
     deaths = {f"die for {what}": partial(dying.add, what) for what in ("sum", "values")}

@@ -13,6 +13,7 @@ from cluster.local_cluster import LocalCluster, local_cluster
 from cluster.ports import free_addresses
 
 import headrace as tf
+from headrace.resources.state.replicas.box import ChunkQuery, Failure, Given, Stop
 from tests.cluster import _roles
 from tests.cluster.role import Role, preload
 
@@ -118,6 +119,39 @@ def test_all_reduce_equals_servers_bit_for_bit_and_few_bytes_pass_a_server(clust
         for value, other in zip(values, expected, strict=True):
             np.testing.assert_array_equal(value, other)
     assert between() > 0
+
+
+def test_a_worker_that_the_others_cannot_reach_is_told_so(
+    cluster: LocalCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its step ends with an error, and its monitored session joins again: the first update is of the other's gradients alone."""
+    caplog.set_level("INFO")
+    boxes, name = cluster.server("worker", 0)._worker.boxes, "/job:worker/task:1"
+    ask, failures = boxes.elsewhere, ["the link is down"]
+    assert ask is not None
+
+    def ask_later(stop: Stop, query: ChunkQuery, given: Given) -> None:
+        if failures:
+            given(None, Failure(stop.box, failures.pop()))
+        else:
+            ask(stop, query, given)
+
+    def body(index: int, session: Any, model: Model) -> Any:
+        if index == 0:
+            session.run(model.train, model.feeds())
+            for _ in range(int(WAIT_S / 0.05)):
+                report = model.optimizer.report(session)
+                if report["workers"] == 2 and report["by_worker"][name]["sessions"] == 2:
+                    break
+                threading.Event().wait(0.05)
+        session.run(model.train, model.feeds())
+        return session.run(model.step), model.optimizer.report(session)["repeated"]
+
+    boxes.elsewhere = ask_later
+    assert Job(cluster, "sync", dense="all_reduce").run(body) == [(2, 1), (2, 1)]
+    assert "go on without a worker whose gradients could not be added: the link is down" in caplog.text
+    told = "is no member of replicas 'replicas' any more: the others could not add its gradients: the link is down"
+    assert told in caplog.text
 
 
 DENSE = [(mode, 1, "servers") for mode in MODES] + [("stale", 0, "servers"), ("sync", 0, "servers")]

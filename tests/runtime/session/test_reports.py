@@ -132,7 +132,7 @@ def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     like = {"T": [tf.float32], "shapes": [[2]]}
     box = raw_ops._Box(names=["v"], worker="w0", container="", **like)
     sess.run(raw_ops._OpenBox(box))
-    sess._master.registered.worker.boxes.elsewhere = lambda stop, wanted, given: None
+    sess._master.registered.worker.boxes.elsewhere = lambda stop, query, given: None
     route = [encoded(Stop("w1", "/job:worker/replica:0/task:1", "host:1", 1))]
     if op == "_SumGradients":
         return raw_ops._SumGradients(box, 0, route, **like), "0 of 1 chunks of the sum of the gradients of w1 are here"

@@ -94,11 +94,11 @@ class AllReduceOptimizer(ReplicasOptimizer):
             values = [read(variable) for variable in self._dense]
         with colocate_with(self._state.op):
             with control_dependencies([made]):
-                held = raw_ops._PutValues(self._box, update.ticket, values)
+                passed_on = raw_ops._PutValues(self._box, update.ticket, values)
             unreached = raw_ops._Unreached(self._box)
         with device(step.device):
             exclude = raw_ops._ExcludeReplica(self._replica, unreached.number, unreached.why)
-        self._make_updates(update, held, step, exclude)
+        self._make_updates(update, passed_on, step, exclude)
 
     def _go_on(self, released: Any) -> list[Operation]:
         """The copies become what the last update has made; from the servers only if all who had that are lost."""

@@ -43,7 +43,7 @@ class Stop(NamedTuple):
     box: int
 
 
-class Wanted(NamedTuple):
+class ChunkQuery(NamedTuple):
     """A chunk that is asked for.  ``route``: the boxes before the one that is asked."""
 
     what: Literal["sum", "values"]
@@ -60,7 +60,7 @@ class Failure(NamedTuple):
 
 
 Given = Callable[[torch.Tensor | None, Failure | None], None]  # called once, by any thread, under no lock
-Elsewhere = Callable[[Stop, Wanted, Given], None]
+Elsewhere = Callable[[Stop, ChunkQuery, Given], None]
 
 
 def encoded(stop: Stop) -> bytes:
@@ -94,26 +94,24 @@ class Boxes:
     def remove(self, number: int) -> None:
         self._boxes.pop(number, None)
 
-    def give(self, number: int, wanted: Wanted, given: Given) -> None:
+    def give(self, number: int, query: ChunkQuery, given: Given) -> None:
         """Answers for a box of this task."""
         box = self._boxes.get(number)
         if box is None:
             given(None, Failure(number, f"its session on {self.task} has ended"))
-        elif not 0 <= wanted.number < len(box.layout.chunks):
-            given(
-                None, Failure(number, f"it has {len(box.layout.chunks)} chunks, number {wanted.number} was asked for")
-            )
-        elif wanted.what == "sum":
-            box.give_sum(wanted, given)
+        elif not 0 <= query.number < len(box.layout.chunks):
+            given(None, Failure(number, f"it has {len(box.layout.chunks)} chunks, number {query.number} was asked for"))
+        elif query.what == "sum":
+            box.give_sum(query, given)
         else:
-            box.give_values(wanted, given)
+            box.give_values(query, given)
 
-    def ask(self, stop: Stop, wanted: Wanted, given: Given) -> None:
+    def ask(self, stop: Stop, query: ChunkQuery, given: Given) -> None:
         """Asks a box of any task."""
         if stop.box in self._boxes or stop.task == self.task or self.elsewhere is None:
-            self.give(stop.box, wanted, given)
+            self.give(stop.box, query, given)
         else:
-            self.elsewhere(stop, wanted, given)
+            self.elsewhere(stop, query, given)
 
 
 class _Gather:
@@ -270,18 +268,18 @@ class Box(NodeState):
         with self._lock:
             self._gradients = chunks
 
-    def give_sum(self, wanted: Wanted, given: Given) -> None:
+    def give_sum(self, query: ChunkQuery, given: Given) -> None:
         """A chunk of the sum of the gradients along the route, and of this box's own."""
         with self._lock:
             # All chunks are of one gradient, whatever the worker stages meanwhile.
-            if self._counted is None or self._counted[0] != wanted.ticket:
-                self._counted = None if self._gradients is None else (wanted.ticket, self._gradients)
+            if self._counted is None or self._counted[0] != query.ticket:
+                self._counted = None if self._gradients is None else (query.ticket, self._gradients)
             counted = self._counted
         if counted is None:
             given(None, self._failure("it has no gradients"))
             return
-        own = counted[1][wanted.number]
-        if not wanted.route:
+        own = counted[1][query.number]
+        if not query.route:
             given(own, None)
             return
 
@@ -291,7 +289,7 @@ class Box(NodeState):
             else:
                 self._boxes.submit(lambda: given(chunk + own, None))
 
-        self._ask(wanted.what, wanted.ticket, wanted.route, wanted.number, add)
+        self._ask(query.what, query.ticket, query.route, query.number, add)
 
     def _ask(
         self, what: Literal["sum", "values"], ticket: int, route: Sequence[Stop], number: int, given: Given
@@ -304,7 +302,7 @@ class Box(NodeState):
                 chunk, failure = None, Failure(last.box, f"its variables have other sizes than those of {self.worker}")
             given(chunk, failure)
 
-        self._boxes.ask(last, Wanted(what, ticket, number, tuple(before)), checked)
+        self._boxes.ask(last, ChunkQuery(what, ticket, number, tuple(before)), checked)
 
     def sum(self, ticket: int, route: Sequence[Stop], done: Done) -> Wait:
         """Ends with the mean of the gradients along the route; AbortedError that names the worker that has failed."""
@@ -334,10 +332,10 @@ class Box(NodeState):
 
     def put(self, ticket: int, values: Sequence[torch.Tensor]) -> None:
         """What the servers have after an update that this worker has made."""
-        held, _ = self._of(ticket, anew=True)
+        current, _ = self._of(ticket, anew=True)
         for number, chunk in enumerate(self.layout.pack("the value", values)):
-            held.keep(number, chunk)
-        held.end(None)
+            current.keep(number, chunk)
+        current.end(None)
 
     def _of(self, ticket: int, anew: bool = False) -> tuple[_Values, bool]:
         """The values of an update, or of a later one, and whether they are still to be asked for."""
@@ -350,13 +348,13 @@ class Box(NodeState):
             before.end(self._failure("an update was made since"))
         return values, True
 
-    def give_values(self, wanted: Wanted, given: Given) -> None:
+    def give_values(self, query: ChunkQuery, given: Given) -> None:
         """A chunk of the values after an update."""
-        values, is_new = self._of(wanted.ticket)
+        values, is_new = self._of(query.ticket)
         if is_new:
-            self._follow(values, list(wanted.route))
-        if values.ticket == wanted.ticket:
-            values.give(wanted.number, given)
+            self._follow(values, list(query.route))
+        if values.ticket == query.ticket:
+            values.give(query.number, given)
         else:
             given(None, self._failure("an update was made since"))
 

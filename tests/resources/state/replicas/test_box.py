@@ -9,7 +9,7 @@ import torch
 
 from headrace.core.errors import AbortedError, CancelledError
 from headrace.resources.state.replicas import layout as layouts
-from headrace.resources.state.replicas.box import Box, Boxes, Failure, Given, Stop, Wanted, decoded, encoded
+from headrace.resources.state.replicas.box import Box, Boxes, ChunkQuery, Failure, Given, Stop, decoded, encoded
 from headrace.resources.state.replicas.layout import Layout
 
 NAMES, DTYPES = ("a", "b", "c"), (torch.float32, torch.float64, torch.float32)
@@ -25,19 +25,19 @@ class Network:
         self.stops = [box.open() for box in self.boxes]
         self.lost: set[str] = set()
         self.slow: set[str] = set()
-        self.asked: list[tuple[str, Wanted]] = []
-        self._waiting: list[tuple[Stop, Wanted, Given]] = []
+        self.asked: list[tuple[str, ChunkQuery]] = []
+        self._waiting: list[tuple[Stop, ChunkQuery, Given]] = []
         for boxes in self.tasks.values():
             boxes.elsewhere = self._ask
 
-    def _ask(self, stop: Stop, wanted: Wanted, given: Given) -> None:
-        self.asked.append((stop.task, wanted))
+    def _ask(self, stop: Stop, query: ChunkQuery, given: Given) -> None:
+        self.asked.append((stop.task, query))
         if stop.task in self.lost:
             given(None, Failure(stop.box, f"{stop.task} cannot be reached"))
         elif stop.task in self.slow:
-            self._waiting.append((stop, wanted, given))
+            self._waiting.append((stop, query, given))
         else:
-            self.tasks[stop.task].give(stop.box, wanted, given)
+            self.tasks[stop.task].give(stop.box, query, given)
 
     @property
     def waiting(self) -> int:
@@ -46,8 +46,8 @@ class Network:
     def answer(self) -> None:
         self.slow.clear()
         while self._waiting:
-            stop, wanted, given = self._waiting.pop()
-            self._ask(stop, wanted, given)
+            stop, query, given = self._waiting.pop()
+            self._ask(stop, query, given)
 
 
 class Told:
@@ -189,7 +189,7 @@ def test_all_chunks_are_of_one_gradient() -> None:
     network, told = Network(2), Told()
     for i, box in enumerate(network.boxes):
         box.stage(tensors(i))
-    network.boxes[1].give_sum(Wanted("sum", 1, 0, ()), lambda chunk, failure: None)
+    network.boxes[1].give_sum(ChunkQuery("sum", 1, 0, ()), lambda chunk, failure: None)
     network.boxes[1].stage(tensors(7))
     network.boxes[0].sum(1, network.stops, told)
     assert_same(told.values, [(a + b).div_(2) for a, b in zip(tensors(0), tensors(1), strict=True)])
@@ -203,7 +203,9 @@ def test_a_chunk_that_there_is_not() -> None:
     for number in (-1, 5):
         failures: list[Any] = []
         network.tasks["w0"].give(
-            network.stops[0].box, Wanted("sum", 1, number, ()), lambda chunk, failure, to=failures: to.append(failure)
+            network.stops[0].box,
+            ChunkQuery("sum", 1, number, ()),
+            lambda chunk, failure, to=failures: to.append(failure),
         )
         assert failures[0].why == f"it has 5 chunks, number {number} was asked for"
 
