@@ -100,25 +100,54 @@ def test_synchronous_workers_over_two_servers_equal_large_batches(cluster: Local
             np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-5)
 
 
-def test_all_reduce_equals_servers_bit_for_bit_and_few_bytes_pass_a_server(cluster: LocalCluster) -> None:
-    """Gradients and variables go from worker to worker, over their own connection."""
-    servers, workers = [("ps", 0), ("ps", 1)], [("worker", 0), ("worker", 1)]
-
+def test_all_reduce_equals_servers_bit_for_bit(cluster: LocalCluster) -> None:
     def body(index: int, session: Any, model: Model) -> Any:
         for _ in range(5):
             session.run(model.train, model.feeds(slice(index, None, 2)))
         return session.run(model.values)
 
-    def between() -> int:
-        return cluster.bytes_between(workers[0], workers[1]) + cluster.bytes_between(workers[1], workers[0])
-
     expected, *_ = Job(cluster, "sync").run(body)
-    assert between() == 0
-    tf.Session.reset(cluster.target(*servers[0]))
+    tf.Session.reset(cluster.target("ps", 0))
     for values in Job(cluster, "sync", dense="all_reduce").run(body):
         for value, other in zip(values, expected, strict=True):
             np.testing.assert_array_equal(value, other)
-    assert between() > 0
+
+
+@pytest.mark.parametrize(("dense", "times"), [("servers", 2), ("all_reduce", 1)])
+def test_bytes_through_a_server_for_an_update(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, dense: str, times: int
+) -> None:
+    """With servers as many times the variable as there are workers, in and out; among workers once."""
+    size, steps, everyone = 300_000, 4, threading.Barrier(2, timeout=WAIT_S)
+    monkeypatch.setattr(Model, "weights", staticmethod(lambda name, shape: large(name, shape, size)))
+    counts: list[tuple[int, int]] = []
+
+    def count() -> None:
+        links = cluster.server("ps", 1)._service.endpoint.links().values()
+        counts.append((sum(one.received_bytes for one in links), sum(one.sent_bytes for one in links)))
+
+    def body(index: int, session: Any, model: Model) -> None:
+        session.run(model.train, model.feeds())
+        for last in (False, True):
+            if everyone.wait() == 0:
+                count()
+            everyone.wait()
+            for _ in range(0 if last else steps):
+                session.run(model.train, model.feeds())
+
+    Job(cluster, "sync", dense=dense).run(body)
+    (received, sent), (received_then, sent_then) = counts
+    for passed in (received_then - received, sent_then - sent):
+        assert passed == pytest.approx(times * steps * 4 * size, rel=0.1)
+
+
+def large(name: str, shape: list[int], size: int) -> Any:
+    """The first of the weights of a `Model` come from a variable with so many elements, on the second server."""
+    if name != "first":
+        return tf.get_variable(name, shape)
+    with tf.device("/job:ps/task:1"):
+        variable = tf.get_variable(name, [size])
+    return tf.reshape((variable * 1.0)[: shape[0] * shape[1]], shape)
 
 
 def test_a_worker_that_the_others_cannot_reach_is_told_so(

@@ -361,7 +361,7 @@ class Box(NodeState):
     def _follow(self, values: _Values, route: list[Stop]) -> None:
         """Asks the last box of the route; if that is lost, the one before it."""
         if not route:
-            values.end(self._failure("nobody has the variables as the last update has made them"))
+            values.end(self._failure("nobody has the variables as that update has made them"))
             return
 
         def over(failure: Failure | None) -> None:
@@ -374,7 +374,7 @@ class Box(NodeState):
         _Gather(missing, AHEAD, partial(self._ask, "values", values.ticket, route), values.keep, over).start()
 
     def take(self, ticket: int, route: Sequence[Stop], done: Done) -> Wait:
-        """Ends with the variables after an update or a later one; with None if all workers that had them are lost.
+        """Ends with the variables after an update or a later one; with None if nobody has them any more.
 
         The worker's gradients are not needed any more.
         """
@@ -394,7 +394,7 @@ class Box(NodeState):
                 ending.end(Later(lambda: self.layout.unpack(whole)))
             else:
                 log.warning(
-                    "%s reads the variables from the servers: the workers that had them after the last update are lost",
+                    "%s reads the variables from the servers: the workers that had them are lost, or have gone on",
                     self.worker,
                 )
                 ending.end(None)

@@ -298,3 +298,17 @@ def test_slow_workers_are_named() -> None:
     for member, at in ((1, 1.0), (2, 1.1), (1, 2.0), (2, 2.1), (1, 3.0), (2, 3.1), (1, 4.0), (2, 4.1), (3, 4.4)):
         aggregator.take(m.Arrive(member, 0), at)
     assert aggregator.slow(4.5) == [("w3", pytest.approx(4.4))]
+
+
+def test_who_has_the_variables_of_the_last_update() -> None:
+    """First the one that has made it, though its own gradients are still computed; then those that waited, by name."""
+    aggregator = Aggregator(Rule(4, gathers=True, needed=2), tickets=7)
+    for member, name in ((1, "d"), (2, "c"), (3, "b"), (4, "a")):
+        aggregator.take(m.Join(member, name), 0.0)
+    aggregator.take(m.Stand(1), 0.0)
+    aggregator.take(m.Ready(1), 0.0)
+    handed = [one for member in (2, 4, 3) for one in aggregator.take(m.Arrive(member, 0), 0.0)]
+    assert handed == [m.Update(1, 7, (4, 2), (1, 2, 3, 4))]
+    released = aggregator.take(m.Updated(7), 0.0)
+    assert {one.member for one in released if isinstance(one, m.Release)} == {2, 3, 4}
+    assert aggregator.made == (7, (1, 4, 3, 2))
