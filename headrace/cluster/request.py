@@ -17,6 +17,7 @@ from headrace.cluster.addresses import Moves
 from headrace.cluster.transport.interface import Decode, Peer, Tensors
 from headrace.core import errors
 from headrace.core.errors import OpError
+from headrace.resources.state.replicas.box import ChunkQuery
 
 log = logging.getLogger("headrace.cluster")
 
@@ -263,6 +264,22 @@ class Release(Request):
     session: str
     cut: int
     torn: list[tuple[str, int]]
+
+
+class Chunked(Answer):
+    """The tensor is the chunk; if there is none, ``why``, and at which ``box``."""
+
+    box: int = 0
+    why: str = ""
+
+
+class Chunk(Request):
+    """What workers pass on among themselves (`resources.state.replicas.box`): asks a box of the task for a chunk."""
+
+    answer = Chunked
+    quick = True
+    box: int
+    query: ChunkQuery
 
 
 class Close(Request):

@@ -25,6 +25,8 @@ from headrace.cluster.request import (
     Abort,
     Answer,
     Begun,
+    Chunk,
+    Chunked,
     Close,
     Depart,
     Drop,
@@ -59,6 +61,7 @@ from headrace.cluster.request import (
     Watched,
     Write,
     ask,
+    call,
     lost_receiver,
     send,
 )
@@ -73,6 +76,7 @@ from headrace.core.errors import OpError
 from headrace.core.silence import lost_seconds
 from headrace.passes.portable import Portable
 from headrace.resources.calling.copies import to_host
+from headrace.resources.state.replicas.box import ChunkQuery, Failure, Given, Stop
 from headrace.runtime.code.failure import as_told
 from headrace.runtime.host.cut import Side
 from headrace.runtime.host.registered import RegisteredGraph
@@ -111,6 +115,8 @@ class TaskService:
         self.home = self.home or self.addresses[self.worker.task]
         self._sessions = Sessions(self.worker.task)
         self.residence = Residence(self.worker, self.home, self.addresses, self._sessions, self._check_holder)
+        boxes = self.worker.boxes
+        boxes.address, boxes.elsewhere = self.home, self._ask_box
 
     # ---- the handler
 
@@ -272,6 +278,15 @@ class TaskService:
     def _side(self, session: str, handles: Sequence[int] | None = None) -> Side:
         return self._sessions.find(session).partitions.side(handles)
 
+    def chunk(self, request: Chunk, message: Message) -> None:
+        def given(chunk: Any, failure: Failure | None) -> None:
+            if failure is not None:
+                message.answer(Chunked(self.incarnation, *failure))
+            else:
+                message.answer(Chunked(self.incarnation), [chunk])
+
+        self.worker.boxes.give(request.box, request.query, given)
+
     def close_session(self, request: Close, message: Message) -> None:
         self._sessions.fence([request.session], "its client has closed it")
         message.answer()
@@ -415,6 +430,22 @@ class TaskService:
                 self._health.watch(task, peer, lost_seconds())
             return peer
 
+    def _ask_box(self, stop: Stop, query: ChunkQuery, given: Given) -> None:
+        """Asks a box of another task; one that cannot be reached is a failure of its own."""
+
+        def answered(answer: Any, tensors: list[Any], error: OpError | None) -> None:
+            if error is not None:
+                given(None, Failure(stop.box, lost_receiver(stop.task, error).message))
+            elif answer.why or len(tensors) != 1:
+                given(None, Failure(answer.box or stop.box, answer.why or f"it has answered {len(tensors)} tensors"))
+            else:
+                given(tensors[0], None)
+
+        try:
+            call(self._peer({stop.task: stop.address}, stop.task), Chunk(stop.box, query), [], answered)
+        except OpError as e:
+            answered(None, [], e)
+
     def _ping_of(self, task: str) -> Ping:
         """What this task says to another to which it is going to send."""
         return Ping(task, self.introduction, sends=True)
@@ -492,6 +523,7 @@ _METHODS: Final[dict[str, Answers]] = {
     "watch": TaskService.watch,
     "let": TaskService.let,
     "release": TaskService.release,
+    "chunk": TaskService.chunk,
     "close": TaskService.close_session,
     "reset": TaskService.reset,
     "host": TaskService.host_task,

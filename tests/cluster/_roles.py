@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
+from functools import partial
 from typing import Any
 
 Jobs = dict[str, list[str]]
@@ -37,18 +39,38 @@ def train_in_line(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     _train(pipe, jobs, index, index == 2, f"{folder}/line", "line")
 
 
-def train_as_replicas(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+def train_by_all_reduce(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """The same, with ``dense="all_reduce"``.  Told to, it dies when another worker asks it for a chunk."""
+    from headrace.resources.state.replicas.box import Boxes
+
+    give = Boxes.give
+    dying: set[str] = set()
+
+    def give_or_die(boxes: Any, number: int, query: Any, given: Any) -> None:
+        if query.what in dying:
+            os.kill(os.getpid(), signal.SIGKILL)
+        give(boxes, number, query, given)
+
+    Boxes.give = give_or_die  # type: ignore[method-assign]
+    deaths = {f"die for {what}": partial(dying.add, what) for what in ("sum", "values")}
+    train_as_replicas(pipe, jobs, index, folder, "all_reduce", deaths)
+
+
+def train_as_replicas(
+    pipe: Any, jobs: Jobs, index: int, folder: str, dense: str = "servers", actions: Any = None
+) -> None:
     """One of the synchronous workers of `tf.train.replicas`.  All of them know where to save; the first is the chief."""
 
     def model(tf: Any) -> Any:
         step = tf.train.get_or_create_global_step()
         layers = [tf.get_variable(name, [4], initializer=tf.zeros_initializer()) for name in ("v", "w")]
         loss = tf.add_n([tf.reduce_sum(tf.square(layer - float(index))) for layer in layers])
-        optimizer = tf.train.replicas(tf.train.GradientDescentOptimizer(0.1), "sync", len(jobs["worker"]))
+        sgd = tf.train.GradientDescentOptimizer(0.1)
+        optimizer = tf.train.replicas(sgd, "sync", len(jobs["worker"]), dense=dense)
         with tf.control_dependencies([optimizer.minimize(loss, step)]):
             return step.read_value() + 0
 
-    _train(pipe, jobs, index, index == 0, folder, "", model)
+    _train(pipe, jobs, index, index == 0, folder, "", model, actions or {})
 
 
 def train_with_copies(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
@@ -64,7 +86,8 @@ def train_with_copies(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
 
 
 def _train(
-    pipe: Any, jobs: Jobs, index: int, is_chief: bool, folder: str | None, container: str, model: Any = None, **options: Any
+    pipe: Any, jobs: Jobs, index: int, is_chief: bool, folder: str | None, container: str, model: Any = None,
+    actions: Any = None, **options: Any,
 ) -> None:  # fmt: skip
     import headrace as tf
 
@@ -82,7 +105,7 @@ def _train(
     with session:
         _answer(pipe, {
             "step": lambda: int(session.run(step)), "values": lambda: [value.tolist() for value in session.run(variables)],
-            "copied": lambda: getattr(session._copies.copies._last, "step", 0),
+            "copied": lambda: getattr(session._copies.copies._last, "step", 0), **(actions or {}),
         })  # fmt: skip
     server._stop()
 

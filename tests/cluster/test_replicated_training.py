@@ -13,6 +13,7 @@ from cluster.local_cluster import LocalCluster, local_cluster
 from cluster.ports import free_addresses
 
 import headrace as tf
+from headrace.resources.state.replicas.box import ChunkQuery, Failure, Given, Stop
 from tests.cluster import _roles
 from tests.cluster.role import Role, preload
 
@@ -54,15 +55,15 @@ def cluster() -> Iterator[LocalCluster]:
 class Job:
     """Workers in threads, each with a session on its own server."""
 
-    def __init__(self, cluster: LocalCluster, mode: str, folder: str | None = None) -> None:
-        self.cluster, self.mode, self.folder = cluster, mode, folder
+    def __init__(self, cluster: LocalCluster, mode: str, folder: str | None = None, dense: str = "servers") -> None:
+        self.cluster, self.mode, self.folder, self.dense = cluster, mode, folder, dense
         self.ready = threading.Event()
 
     def work(self, index: int, body: Any) -> Any:
         device = f"/job:worker/task:{index}"
         setter = tf.train.replica_device_setter(cluster=self.cluster.spec, worker_device=device)
         with tf.Graph().as_default(), tf.device(setter):
-            model = Model(lambda one: tf.train.replicas(one, self.mode, 2, **MODES[self.mode]))
+            model = Model(lambda one: tf.train.replicas(one, self.mode, 2, dense=self.dense, **MODES[self.mode]))
             if index:
                 assert self.ready.wait(WAIT_S)
             session = tf.train.MonitoredTrainingSession(
@@ -99,14 +100,18 @@ def test_synchronous_workers_over_two_servers_equal_large_batches(cluster: Local
             np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-5)
 
 
-def test_an_update_that_was_begun_on_one_of_two_servers_is_finished(cluster: LocalCluster) -> None:
-    """By the other worker, of the gradients of both: variables, slots and the step are those of one large batch."""
+@pytest.mark.parametrize("dense", ["servers", "all_reduce"])
+def test_an_update_that_was_begun_on_one_of_two_servers_is_finished(cluster: LocalCluster, dense: str) -> None:
+    """By the other worker, of the gradients of both: variables, slots and the step are those of one large batch.
+
+    With "all_reduce" the gradients of the lost worker are at the servers only as a part of the mean.
+    """
 
     def session(index: int) -> tuple[Any, Model, dict[str, list[Any]]]:
         device = f"/job:worker/task:{index}"
         setter = tf.train.replica_device_setter(cluster=cluster.spec, worker_device=device)
         with tf.Graph().as_default() as graph, tf.device(setter):
-            model = Model(lambda one: tf.train.replicas(one, "sync", 2))
+            model = Model(lambda one: tf.train.replicas(one, "sync", 2, dense=dense))
             init, join = tf.global_variables_initializer(), tf.local_variables_initializer()
             model.all = tf.global_variables()
         ops: dict[str, list[Any]] = {}
@@ -169,9 +174,96 @@ def test_workers_without_a_task_in_their_device_have_the_names_of_their_tasks(
     assert report["worker"] == "/job:worker/replica:0/task:1"
 
 
-@pytest.mark.parametrize(("mode", "lost"), [*((mode, 1) for mode in MODES), ("stale", 0), ("sync", 0)])
+def test_all_reduce_equals_servers_bit_for_bit(cluster: LocalCluster) -> None:
+    def body(index: int, session: Any, model: Model) -> Any:
+        for _ in range(5):
+            session.run(model.train, model.feeds(slice(index, None, 2)))
+        return session.run(model.values)
+
+    expected, *_ = Job(cluster, "sync").run(body)
+    tf.Session.reset(cluster.target("ps", 0))
+    for values in Job(cluster, "sync", dense="all_reduce").run(body):
+        for value, other in zip(values, expected, strict=True):
+            np.testing.assert_array_equal(value, other)
+
+
+@pytest.mark.parametrize(("dense", "times"), [("servers", 2), ("all_reduce", 1)])
+def test_bytes_through_a_server_for_an_update(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, dense: str, times: int
+) -> None:
+    """With servers as many times the variable as there are workers, in and out; among workers once."""
+    size, steps, everyone = 300_000, 4, threading.Barrier(2, timeout=WAIT_S)
+    monkeypatch.setattr(Model, "weights", staticmethod(lambda name, shape: large(name, shape, size)))
+    counts: list[tuple[int, int]] = []
+
+    def count() -> None:
+        links = cluster.server("ps", 1)._service.endpoint.links().values()
+        counts.append((sum(one.received_bytes for one in links), sum(one.sent_bytes for one in links)))
+
+    def body(index: int, session: Any, model: Model) -> None:
+        session.run(model.train, model.feeds())
+        for last in (False, True):
+            if everyone.wait() == 0:
+                count()
+            everyone.wait()
+            for _ in range(0 if last else steps):
+                session.run(model.train, model.feeds())
+
+    Job(cluster, "sync", dense=dense).run(body)
+    (received, sent), (received_then, sent_then) = counts
+    for passed in (received_then - received, sent_then - sent):
+        assert passed == pytest.approx(times * steps * 4 * size, rel=0.1)
+
+
+def large(name: str, shape: list[int], size: int) -> Any:
+    """The first of the weights of a `Model` come from a variable with so many elements, on the second server."""
+    if name != "first":
+        return tf.get_variable(name, shape)
+    with tf.device("/job:ps/task:1"):
+        variable = tf.get_variable(name, [size])
+    return tf.reshape((variable * 1.0)[: shape[0] * shape[1]], shape)
+
+
+def test_a_worker_that_the_others_cannot_reach_is_told_so(
+    cluster: LocalCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its step ends with an error, and its monitored session joins again: the first update is of the other's gradients alone."""
+    caplog.set_level("INFO")
+    boxes, name = cluster.server("worker", 0)._worker.boxes, "/job:worker/task:1"
+    ask, failures = boxes.elsewhere, ["the link is down"]
+    assert ask is not None
+
+    def ask_later(stop: Stop, query: ChunkQuery, given: Given) -> None:
+        if failures:
+            given(None, Failure(stop.box, failures.pop()))
+        else:
+            ask(stop, query, given)
+
+    def body(index: int, session: Any, model: Model) -> Any:
+        if index == 0:
+            session.run(model.train, model.feeds())
+            for _ in range(int(WAIT_S / 0.05)):
+                report = model.optimizer.report(session)
+                if report["workers"] == 2 and report["by_worker"][name]["sessions"] == 2:
+                    break
+                threading.Event().wait(0.05)
+        session.run(model.train, model.feeds())
+        return session.run(model.step), model.optimizer.report(session)["repeated"]
+
+    boxes.elsewhere = ask_later
+    assert Job(cluster, "sync", dense="all_reduce").run(body) == [(2, 1), (2, 1)]
+    assert "go on without a worker whose gradients could not be added: the link is down" in caplog.text
+    told = "is no member of replicas 'replicas' any more: the others could not add its gradients: the link is down"
+    assert told in caplog.text
+
+
+DENSE = [(mode, 1, "servers") for mode in MODES] + [("stale", 0, "servers"), ("sync", 0, "servers")]
+DENSE += [("sync", 1, "all_reduce"), ("sync", 0, "all_reduce"), ("backup", 1, "all_reduce")]
+
+
+@pytest.mark.parametrize(("mode", "lost", "dense"), DENSE)
 def test_training_goes_on_when_a_server_is_started_again(
-    cluster: LocalCluster, tmp_path: Any, mode: str, lost: int
+    cluster: LocalCluster, tmp_path: Any, mode: str, lost: int, dense: str
 ) -> None:
     """The first server has the global step and the aggregator.  In every mode both workers train, and the loss falls."""
     everyone = threading.Barrier(2, timeout=WAIT_S)
@@ -188,19 +280,20 @@ def test_training_goes_on_when_a_server_is_started_again(
             session.run(model.train, model.feeds(slice(index, None, 2)))
         return first, session.run(model.loss, model.feeds()), model.optimizer.report(session)
 
-    for first, last, report in Job(cluster, mode, str(tmp_path)).run(body):
+    for first, last, report in Job(cluster, mode, str(tmp_path), dense).run(body):
         assert last < first
         assert report["updates"] > 0
 
 
-@pytest.fixture
-def processes(tmp_path: Any) -> Iterator[list[Role]]:
+@pytest.fixture(params=["servers", "all_reduce"])
+def processes(request: Any, tmp_path: Any) -> Iterator[list[Role]]:
     """Three synchronous workers and two parameter servers, each a process."""
+    train = {"servers": _roles.train_as_replicas, "all_reduce": _roles.train_by_all_reduce}[request.param]
     preload()
     addresses = free_addresses(5)
     jobs = {"ps": addresses[:2], "worker": addresses[2:]}
     servers = [Role(_roles.serve, jobs, index, str(tmp_path)) for index in range(2)]
-    workers = [Role(_roles.train_as_replicas, jobs, index, str(tmp_path)) for index in range(3)]
+    workers = [Role(train, jobs, index, str(tmp_path)) for index in range(3)]
     try:
         for role in (*servers, *workers):
             role.start()
@@ -268,6 +361,36 @@ def test_a_worker_that_is_lost_in_the_same_moment_as_the_server_is_not_waited_fo
     for role in (*workers, lost):
         role.ask("step")
     assert len({role.answer() for role in (*workers, lost)}) == 1
+
+
+@pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")
+@pytest.mark.parametrize("processes", ["all_reduce"], indirect=True)
+def test_a_worker_that_is_lost_while_others_ask_it_for_a_chunk(processes: list[Role]) -> None:
+    """Lost in a sum, the update is made of the others' gradients; lost with new variables, the others get them elsewhere.
+
+    The workers lead in the order in which they came: the first loses the one that leads after its update, the second while it
+    sums; the others are asked by workers before and behind them.
+    """
+    value, step = np.float32(0), 0
+    everybody = list(range(3))
+    for what, lost in (("values", 0), ("sum", 1), ("sum", 0), ("values", 1), ("sum", 2)):
+        processes[lost].ask(f"die for {what}")
+        assert processes[lost].answer() is None
+        for index in everybody:
+            processes[index].ask("step")
+        others = [index for index in everybody if index != lost]
+        counted = everybody if what == "values" else others
+        value, step = value - np.float32(0.2) * (value - np.float32(np.mean(counted))), step + 1
+        assert [processes[index].answer() for index in others] == [step, step], (what, lost)
+        processes[lost].start()
+        assert processes[lost].answer() == "ready"
+        for index in everybody:
+            processes[index].ask("step")
+        value, step = value - np.float32(0.2) * (value - np.float32(1)), step + 1
+        assert [processes[index].answer() for index in everybody] == [step] * 3
+        for index in everybody:
+            processes[index].ask("values")
+            np.testing.assert_allclose(processes[index].answer(), np.full((2, 4), value), rtol=1e-5)
 
 
 @pytest.mark.allow_leaks(reason="the process that others are forked from outlives the test")

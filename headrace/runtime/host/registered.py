@@ -20,6 +20,7 @@ from headrace.passes.step_graph import Node
 from headrace.resources.calling.invoke import bind_attr, find_kernel
 from headrace.resources.state.container import EVERYBODY, Containers
 from headrace.resources.state.node_state import NodeStates
+from headrace.resources.state.replicas.box import Boxes
 from headrace.resources.stepping.step import Steps
 from headrace.runtime.host.hooks import HookedPlace
 from headrace.runtime.host.recorder import Recorder
@@ -47,6 +48,7 @@ class StateContext:
     callable: Callable[[Any], Callable[..., Any]] | None = None  # plans a detached body
     submit: Callable[[Callable[[], Any]], None] | None = None  # runs a call on a thread that works ahead
     cores: int = 1
+    boxes: Boxes | None = None  # by which sessions of several workers pass values on; None while ops run eagerly
 
     def resource(self, resource_class: type[T], make: Callable[[], T], by_node_name: bool = False) -> T:
         """What the node's container holds under the node's ``shared_name``, made if it is not there.
@@ -152,7 +154,7 @@ class RegisteredGraph:
         context = StateContext(
             node.name, node.attrs, device, self.resources, graph, node.source, node.device,
             getattr(self.place(node.device), "memory", None), self.owner, self._states, self.callable,
-            self.worker.ahead.submit, self.worker.cores,
+            self.worker.ahead.submit, self.worker.cores, self.worker.boxes,
         )  # fmt: skip
         with _blaming(node):
             state = rule(context)

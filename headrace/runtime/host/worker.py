@@ -14,6 +14,7 @@ from headrace.passes.pipeline import passes_off
 from headrace.passes.step_graph import Node
 from headrace.resources.calling.invoke import find_kernel, invoke_on_arrays
 from headrace.resources.state.container import Containers
+from headrace.resources.state.replicas.box import Boxes
 from headrace.resources.stepping.rendezvous import Rendezvous
 from headrace.runtime.host.device import LOCAL_TASK, Device, configure, configured, local_devices
 from headrace.runtime.host.gate import Gate
@@ -47,6 +48,7 @@ class LocalWorker:
         self.pool = Pool()
         self.lane = Pool(most=1)  # for what only the interpreter computes: more threads would fight for its lock
         self.ahead = Pool("headrace-ahead-", most=max(16, 2 * self.cores))  # for datasets
+        self.boxes = Boxes(task, self.pool.submit)
         self.writers = Writers(task)
         self._by_name = {d.name: d for d in self.devices}
         self.hooked = {d.name: HookedPlace(d) for d in self.devices if d.hooks is not None}

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from headrace.graph import raw_ops
 from headrace.library.input.record_input import RecordInput
 from headrace.library.queue.barrier import Barrier
 from headrace.library.queue.staging import MapStagingArea
+from headrace.resources.state.replicas.box import Stop, encoded
+from headrace.resources.state.replicas.machine import Rule
 
 SHORT = tf.RunOptions(timeout_in_ms=100)
 FLOAT = tf.float32
@@ -111,19 +114,33 @@ HELD: list[Any] = []
 
 @case("_ReplicaArrives", "_LeadReplicas", "_NextUpdate")
 def _(sess: tf.Session, op: str) -> tuple[Any, str]:
-    rule = {"workers": 2, "gathers": True, "needed": 0, "grace": 0.0, "staleness": -1, "elastic": True, "copies": False}
+    rule = asdict(Rule(2, gathers=True))
     first, second = (
         raw_ops._Replica(shared_name="r", container="", worker=f"w{i}", name=f"w{i}", **rule) for i in range(2)
     )
-    sess.run(raw_ops._JoinReplicas(first, 0, ""))
+    sess.run(raw_ops._JoinReplicas(first, 0, "", []))
     if op == "_NextUpdate":
         update = raw_ops._NextUpdate(first, finishes=False)
         return update.ticket, "replicas 'r', for an update to make: 1 of 2 workers have joined"
     if op == "_LeadReplicas":
         sess.run(raw_ops._LeadReplicas(first))
-        sess.run(raw_ops._JoinReplicas(second, 0, ""))
+        sess.run(raw_ops._JoinReplicas(second, 0, "", []))
         return raw_ops._LeadReplicas(second), "replicas 'r', to lead: update 0 needs 2 gradients; computing: w0, w1"
     return raw_ops._ReplicaArrives(first, [0, 0]).next, "replicas 'r', to go on: 1 of 2 workers have joined"
+
+
+@case("_SumGradients", "_TakeValues")
+def _(sess: tf.Session, op: str) -> tuple[Any, str]:
+    """Another worker's task has been asked, and does not answer."""
+    like = {"T": [tf.float32], "shapes": [[2]]}
+    box = raw_ops._Box(names=["v"], worker="w0", container="", **like)
+    sess.run(raw_ops._OpenBox(box))
+    sess._master.registered.worker.boxes.elsewhere = lambda stop, query, given: None
+    route = [encoded(Stop("w1", "/job:worker/replica:0/task:1", "host:1", 1))]
+    if op == "_SumGradients":
+        return raw_ops._SumGradients(box, 0, route, **like), "0 of 1 chunks of the sum of the gradients of w1 are here"
+    chunks = "0 of 1 chunks of the variables are here, the others come by w1"
+    return raw_ops._TakeValues(box, 0, route, **like).here, chunks
 
 
 @case("_LeaseChange")

@@ -23,7 +23,7 @@ class Writes:
     """The writes among the nodes of an update, in the order in which these were made."""
 
     def __init__(self, name: str, update: Any, made: Operation) -> None:
-        """``name``: of the replicas.  ``update``: what `_NextUpdate` gives.  ``made``: the last node of the update."""
+        """``name``: of the replicas.  ``update``: what `_NextUpdate` or `_UpdateIsStaged` gives.  ``made``: its last node."""
         self._update, self._made = update, made
         needed = ancestors([made])
         self._ops = [op for op in made.graph.get_operations()[update.ticket.op._id + 1 :] if op in needed]
@@ -49,7 +49,7 @@ class Writes:
 
         Before any of them it takes all gradients: some may not be there any more, as a server was started again.
         """
-        instead: dict[Tensor, Tensor] = dict(zip(self._update, update, strict=True))
+        instead: dict[Tensor, Tensor] = dict(zip(self._update, update, strict=False))  # it may have a route besides
         copies: dict[Operation, Operation] = {self._update.ticket.op: update.ticket.op}
         taken: list[Operation] = []
         with name_scope("finish"), control_dependencies(None):

@@ -11,10 +11,9 @@ from typing import Any
 from headrace.core.dtypes import int64
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
-from headrace.graph.body import ancestors
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.operation import Operation, Tensor
+from headrace.graph.operation import Operation
 from headrace.library.control.control_flow import cond
 from headrace.library.control.dependency import group, no_op
 from headrace.library.scope import colocate_with, control_dependencies, name_scope
@@ -22,6 +21,7 @@ from headrace.library.state.assign import assign, assign_add
 from headrace.library.state.variable import Variable
 from headrace.library.state.variables import trainable_variables
 from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
+from headrace.library.train.replica.copies import copy, read, rewire
 from headrace.library.train.replica.replicas_optimizer import Place, ReplicasOptimizer
 
 
@@ -47,8 +47,8 @@ class LocalStepsOptimizer(ReplicasOptimizer):
             for variable in variables:
                 if not isinstance(variable, Variable):
                     raise TypeError(f"mode 'local' copies variables, got {variable!r} {at()}")
-                self._copies[variable] = _copy(variable)
-        _rewire(loss.op, self._copies)
+                self._copies[variable] = copy(variable)
+        rewire([loss.op], self._copies)
         copies = [self._copies[variable] for variable in variables]
         pairs = self._opt.compute_gradients(loss, copies, *args, **kwargs)
         return [(gradient, variable) for (gradient, _), variable in zip(pairs, variables, strict=True)]
@@ -68,9 +68,9 @@ class LocalStepsOptimizer(ReplicasOptimizer):
 
     def _step(self, pairs: GradsAndVars, step: Any, name: str | None) -> Operation:
         variables = [variable for _, variable in pairs]
-        places = {v: Place(self._name, _read(self._copies[v]), v) for v in variables}
+        places = {v: Place(self._name, read(self._copies[v]), v) for v in variables}
         update = self._next_update(step)
-        means = [(places[v].mean(update), v) for v in variables]
+        means = [(places[v].mean(update.counted, update.present), v) for v in variables]
         self._make_updates(update, self._average(means, step), step)
 
         trained = self._opt.apply_gradients([(gradient, self._copies[variable]) for gradient, variable in pairs])
@@ -81,9 +81,10 @@ class LocalStepsOptimizer(ReplicasOptimizer):
             number = convert_to_tensor(assign_add(count, 1))
 
         def exchange() -> Operation:
-            put = [places[v].put(self._state, _read(self._copies[v])) for v in variables]
+            member = read(self._state)
+            put = [places[v].put(member, read(self._copies[v])) for v in variables]
             with control_dependencies([self._arrive(put, step)]):
-                return group(*(assign(self._copies[v], _read(v)) for v in variables))
+                return group(*(assign(self._copies[v], read(v)) for v in variables))
 
         every = convert_to_tensor(self._steps, dtype=int64)
         is_due = raw_ops.Equal(raw_ops.FloorMod(number, every), convert_to_tensor(0, dtype=int64))
@@ -95,44 +96,10 @@ class LocalStepsOptimizer(ReplicasOptimizer):
         if self._outer is None:
             made = group(*(assign(variable, mean) for mean, variable in means))
         else:
-            made = self._outer.apply_gradients([(_read(variable) - mean, variable) for mean, variable in means])
+            made = self._outer.apply_gradients([(read(variable) - mean, variable) for mean, variable in means])
         with control_dependencies([made]):
             counted: Operation = assign_add(step, convert_to_tensor(self._steps, dtype=step.dtype.base_dtype)).op
         return counted
-
-
-def _read(variable: Any) -> Tensor:
-    """The value now; not the read that all of a program share, which may have been rewired."""
-    with colocate_with(variable.op, ignore_existing=True):
-        return variable.read_value()  # type: ignore[no-any-return]
-
-
-def _copy(variable: Variable) -> Variable:
-    """A copy on this worker.  It begins as the variable when local variables are initialised."""
-    return type(variable)(
-        lambda: _read(variable), trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name=variable.op.name,
-        dtype=variable.dtype.base_dtype, expected_shape=variable.shape,
-    )  # fmt: skip
-
-
-def _rewire(loss: Operation, copies: dict[Any, Variable]) -> None:
-    """What the loss depends on reads copies instead of their variables, and is placed with the copies."""
-    instead: dict[Tensor, Tensor] = {}
-    shared = set()
-    groups: dict[str, Variable] = {}
-    for variable, copy in copies.items():
-        instead[variable._variable] = copy._variable
-        instead[variable._snapshot] = copy._snapshot
-        groups[f"loc:@{variable.op.name}"] = copy
-        shared |= {variable.op, variable._snapshot.op}
-    for op in ancestors([loss]) - shared:
-        for i, tensor in enumerate(op.inputs):
-            if tensor in instead:
-                op._update_input(i, instead[tensor])
-        for group_name in groups.keys() & set(op.colocation):
-            copy = groups[group_name]
-            op.colocation = tuple(f"loc:@{copy.op.name}" if one == group_name else one for one in op.colocation)
-            op._set_device(copy.device)
 
 
 def _make_local(variables: list[Any]) -> None:

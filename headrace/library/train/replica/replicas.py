@@ -10,17 +10,20 @@ from typing import Any, Final
 
 from headrace.core.source import at
 from headrace.library.train.optimizer.optimizer import Optimizer
+from headrace.library.train.replica.all_reduce import AllReduceOptimizer
 from headrace.library.train.replica.local_steps import LocalStepsOptimizer
 from headrace.library.train.replica.replicas_optimizer import ReplicasOptimizer
 
 AUTO: Final = "auto"
+DENSE: Final = ("servers", "all_reduce")
 
 
 @dataclass(frozen=True, slots=True)
 class _Mode:
-    """What a mode takes besides ``workers`` and ``elastic``, and whether it gathers gradients."""
+    """What a mode takes besides ``workers`` and ``elastic``, and whether it gathers; whether what it gathers are gradients."""
 
     gathers: bool
+    sums: bool = False
     takes: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
 
@@ -28,9 +31,9 @@ class _Mode:
 MODES: Final = {
     "async": _Mode(gathers=False),
     "stale": _Mode(gathers=False, takes=("staleness",), requires=("staleness",)),
-    "sync": _Mode(gathers=True),
-    "backup": _Mode(gathers=True, takes=("backups",)),
-    "quorum": _Mode(gathers=True, takes=("quorum", "grace_ms"), requires=("quorum",)),
+    "sync": _Mode(gathers=True, sums=True),
+    "backup": _Mode(gathers=True, sums=True, takes=("backups",)),
+    "quorum": _Mode(gathers=True, sums=True, takes=("quorum", "grace_ms"), requires=("quorum",)),
     "local": _Mode(gathers=True, takes=("steps", "outer"), requires=("steps",)),
 }
 
@@ -38,7 +41,8 @@ MODES: Final = {
 def replicas(
     optimizer: Optimizer, mode: str = "async", workers: int = 1, *, backups: int | str | None = None,
     staleness: int | None = None, quorum: int | None = None, grace_ms: float | None = None,
-    steps: int | None = None, outer: Optimizer | None = None, elastic: bool = True, name: str = "replicas",
+    steps: int | None = None, outer: Optimizer | None = None, dense: str = "servers", elastic: bool = True,
+    name: str = "replicas",
 ) -> ReplicasOptimizer:  # fmt: skip
     """An optimizer that trains a model with several workers, each of which runs the same program.
 
@@ -53,6 +57,11 @@ def replicas(
     - "local": each worker trains a copy of the trainable variables.  After ``steps`` steps the variables become the mean of the
       copies of all workers, or ``outer``, an optimizer, takes the way from the variables to that mean for a gradient; then the
       copies become the variables.  An update counts for ``steps`` global steps.
+
+    ``dense``, in the modes "sync", "backup" and "quorum": where gradients that are tensors are summed.  With "servers" each
+    worker sends them to the servers of their variables, and reads all variables there.  With "all_reduce" workers sum them among
+    themselves, and pass the new variables on: a server gets one gradient and gives each variable once for an update, however
+    many workers there are.  The result is the same, bit for bit.  Gradients that are `tf.IndexedSlices` go to servers always.
 
     The first update waits until ``workers`` have joined.  Later ones may come, go and come back: a worker that is lost is not
     waited for, unless ``elastic`` is False.  ``name``: by which the workers find each other, on the task of the global step.
@@ -74,6 +83,12 @@ def replicas(
         raise TypeError(f"optimizer must be a tf.train.Optimizer, got {optimizer!r} {at()}")
     if mode not in MODES:
         raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}; got {mode!r} {at()}")
+    if dense not in DENSE:
+        raise ValueError(f"dense must be 'servers' or 'all_reduce', got {dense!r} {at()}")
+    all_reduce = dense == "all_reduce"
+    if all_reduce and not MODES[mode].sums:
+        modes = ", ".join(repr(other) for other, what in MODES.items() if what.sums)
+        raise ValueError(f"dense='all_reduce' is for the modes {modes}, and the mode is {mode!r} {at()}")
     _check_number("workers", workers, 1)
     given = {
         "backups": backups, "staleness": staleness, "quorum": quorum, "grace_ms": grace_ms, "steps": steps, "outer": outer,
@@ -99,9 +114,10 @@ def replicas(
     rule = {
         "workers": workers, "gathers": MODES[mode].gathers, "needed": needed, "grace": (grace_ms or 0) / 1000,
         "staleness": -1 if staleness is None else staleness, "elastic": bool(elastic), "copies": steps is not None,
+        "all_reduce": all_reduce,
     }  # fmt: skip
     if steps is None:
-        return ReplicasOptimizer(optimizer, rule, name)
+        return (AllReduceOptimizer if all_reduce else ReplicasOptimizer)(optimizer, rule, name)
     _check_number("steps", steps, 1)
     if outer is not None and not isinstance(outer, Optimizer):
         raise TypeError(f"outer must be a tf.train.Optimizer, got {outer!r} {at()}")

@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace.core.device import DeviceSpec
 from headrace.core.dtypes import int64
+from headrace.core.errors import AbortedError
 from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.graph.collection import GraphKeys
@@ -28,6 +29,7 @@ from headrace.library.state.variable import Variable
 from headrace.library.state.variables import is_variable_initialized
 from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
 from headrace.library.train.queue_runner import QueueRunner, add_queue_runner
+from headrace.library.train.replica.copies import read
 from headrace.library.train.replica.finishing import Writes
 from headrace.library.train.replica.replicas_hook import ReplicasHook
 from headrace.library.train.session.run_hook import SessionRunHook
@@ -46,23 +48,23 @@ class Place:
         with device(variable.device):
             self._handle = make(dtype=value.dtype, shape=variable.shape, shared_name=f"{name}/{variable.op.name}")
 
-    def put(self, state: Variable, value: Any) -> Operation:
-        """Puts this worker's value there."""
+    def put(self, state: Tensor, value: Any) -> Operation:
+        """Puts a value there.  ``state``: a vector; its first element is the number that `mean` knows the value by."""
         with device(self._variable.device):
             if isinstance(value, Tensor):
-                return raw_ops._StageTensor(self._handle, state.read_value(), value)
-            return raw_ops._StageRows(self._handle, state.read_value(), value.indices, value.values)
+                return raw_ops._StageTensor(self._handle, state, value)
+            return raw_ops._StageRows(self._handle, state, value.indices, value.values)
 
-    def mean(self, update: Any) -> Any:
-        """The mean of those that count."""
+    def mean(self, counted: Any, present: Any) -> Any:
+        """The mean of those that count; of others that are not present none stay."""
         like, shape = self._like, self._variable.shape
         with device(self._variable.device):
             if isinstance(like, Tensor):
-                mean = raw_ops._MeanOfTensors(self._handle, update.counted, update.present, dtype=like.dtype)
+                mean = raw_ops._MeanOfTensors(self._handle, counted, present, dtype=like.dtype)
                 mean.set_shape(shape)
                 return mean
             indices, values = raw_ops._MeanOfRows(
-                self._handle, update.counted, update.present, dtype=like.dtype, Tindices=like.indices.dtype
+                self._handle, counted, present, dtype=like.dtype, Tindices=like.indices.dtype
             )
             values.set_shape([None, *shape[1:]])
             return IndexedSlices(values, indices, like.dense_shape)
@@ -74,13 +76,17 @@ class _Updater(QueueRunner):
     It waits for that in a step of its own: the step of an update reads what others have written before.
     """
 
-    def __init__(self, replica: Operation, lead: Tensor, finish: Operation, update: Operation) -> None:
+    def __init__(
+        self, replica: Operation, lead: Tensor, finish: Operation, update: Operation, exclude: Tensor | None = None
+    ) -> None:
+        """``exclude``: takes the membership of the worker away for which an update has failed; whether one was the reason."""
         nothing = no_op(name="nothing_to_close")
         super().__init__(replica, [update], close_op=nothing, cancel_op=nothing)
-        self._lead, self._finish = lead, finish
+        self._lead, self._finish, self._exclude = lead, finish, exclude
 
     def _enqueue(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
         update = sess.make_callable(enqueue_op)
+        exclude = (lambda: False) if self._exclude is None else sess.make_callable(self._exclude)
 
         def lead() -> None:
             if sess.run(self._lead):
@@ -90,7 +96,11 @@ class _Updater(QueueRunner):
 
         def run() -> None:
             with deadline(inf):  # it waits most of the time, and that is no reason to say so
-                next(steps, update)()
+                try:
+                    next(steps, update)()
+                except AbortedError:
+                    if not exclude():
+                        raise
 
         return run
 
@@ -126,18 +136,17 @@ class ReplicasOptimizer(Optimizer):
                 f"replicas count updates by the global step: pass global_step=tf.train.get_or_create_global_step() {at()}"
             )
         with name_scope(None, self._name):
-            self._join(step)
+            self._join(pairs, step)
             return self._step(pairs, step, name)
 
     def _step(self, pairs: GradsAndVars, step: Any, name: str | None) -> Operation:
         if self._rule["gathers"]:
             places = [(None if g is None else Place(self._name, g, v), v) for g, v in pairs]
             update = self._next_update(step)
-            means = [(None if place is None else place.mean(update), v) for place, v in places]
+            means = [(None if place is None else place.mean(update.counted, update.present), v) for place, v in places]
             self._make_updates(update, self._opt.apply_gradients(means, step), step)
-            done = [
-                place.put(self._state, g) for (place, _), (g, _) in zip(places, pairs, strict=True) if place is not None
-            ]
+            member = read(self._state)
+            done = [place.put(member, g) for (place, _), (g, _) in zip(places, pairs, strict=True) if place is not None]
         else:
             done = [self._opt.apply_gradients(pairs, step)]
         return self._arrive(done, step, name)
@@ -146,10 +155,18 @@ class ReplicasOptimizer(Optimizer):
         """Waits until this worker may go on, and notes for what."""
         with control_dependencies(done), device(step.device):
             released = raw_ops._ReplicaArrives(self._replica, self._state.read_value())
-        with control_dependencies([assign(self._known, released.known).op]):
+        with control_dependencies([assign(self._known, released.known).op, *self._go_on(released)]):
             return assign(self._state, released.next, name=name).op
 
-    def _join(self, step: Any) -> None:
+    def _go_on(self, released: Any) -> list[Operation]:
+        """What else a worker does when it may go on."""
+        return []
+
+    def _place(self, pairs: GradsAndVars, worker: str) -> list[Tensor]:
+        """Where other workers find this one, if they do."""
+        return []
+
+    def _join(self, pairs: GradsAndVars, step: Any) -> None:
         """This session's share in the aggregator, and what it was last released for: (member, step), on the worker."""
         worker = no_op(name="worker")
         self._global_step = step
@@ -157,16 +174,16 @@ class ReplicasOptimizer(Optimizer):
         with colocate_with(worker):  # nothing initialises it: later sessions of the process find it as it was
             self._known = Variable(0, trainable=False, collections=[], name="known", dtype=int64)
             known = cond(is_variable_initialized(self._known), self._known.read_value, lambda: constant(0, int64))
-            task = raw_ops._OwnTask()
+            task, place = raw_ops._OwnTask(), self._place(pairs, device_name)
         with device(step.device):
             self._replica = raw_ops._Replica(shared_name=self._name, container="", worker=device_name, **self._rule)
-            joined = raw_ops._JoinReplicas(self._replica, known, task)
+            self._joined = raw_ops._JoinReplicas(self._replica, known, task, place)
             self._report = raw_ops._ReplicasReport(self._replica)
             summary = raw_ops._ReplicasSummary(self._replica, tag=self._replica.op.name.rpartition("/")[0])
         add_to_collection(GraphKeys.SUMMARIES, summary)
         with colocate_with(worker):
             self._state = Variable(
-                joined, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="state", dtype=int64
+                self._joined, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="state", dtype=int64
             )
 
     def _next_update(self, step: Any, finishes: bool = False) -> Any:
@@ -174,14 +191,18 @@ class ReplicasOptimizer(Optimizer):
         with device(step.device):
             return raw_ops._NextUpdate(self._replica, finishes=finishes)
 
-    def _make_updates(self, update: Any, made: Operation, step: Any) -> None:
-        """A thread of every session would make the updates; one of them does."""
+    def _make_updates(self, update: Any, made: Operation, step: Any, exclude: Tensor | None = None) -> None:
+        """A thread of every session would make the updates; one of them does.  ``exclude``: as of `_Updater`.
+
+        ``update``: what `_NextUpdate` gives, or `_UpdateIsStaged`: who finishes the update begins there.
+        """
         writes = Writes(self._name, update, made)
         begun = self._next_update(step, finishes=True)
         with device(step.device):
             lead = raw_ops._LeadReplicas(self._replica)
         finished = self._tell(begun, writes.finish(begun), step)  # copied before there are notes
-        add_queue_runner(_Updater(self._replica.op, lead, finished, self._tell(update, writes.note(), step)))
+        told = self._tell(update, writes.note(), step)
+        add_queue_runner(_Updater(self._replica.op, lead, finished, told, exclude))
 
     def _tell(self, update: Any, made: Operation, step: Any) -> Operation:
         """Says that an update is made."""

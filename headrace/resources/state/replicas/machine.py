@@ -10,6 +10,9 @@ the same update are late: they are dropped.  Without `gathers` (asynchronous, bo
 A member that is lost is not waited for, unless `elastic` is false.  If the one that leads is lost, the next in line does: it
 finishes the update that was begun, of the gradients of the same members, under the same ticket.
 
+With `all_reduce` members keep their gradients themselves, and these are lost with them.  So an update counts as begun only when
+their mean is *staged* at the servers, and nothing is written before.  One that is not is given up, and made of those still there.
+
 An aggregator that follows another, whose process was lost, hears from those that join how many they were.  Some of them may have
 been lost in the same moment: when nobody has joined for `patience` seconds, the job goes on with those that are there.
 """
@@ -17,7 +20,7 @@ been lost in the same moment: when nobody has joined for `patience` seconds, the
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from statistics import median
@@ -38,6 +41,7 @@ class Rule:
     -1 for the number that makes the most of the time.  ``grace``: seconds that it then waits for more.
     ``staleness``: without ``gathers``, how many steps a member may be ahead of the slowest; -1 for any.
     ``copies``: what is gathered are not gradients but the members' copies of the variables.
+    ``all_reduce``: dense gradients are summed from member to member, and variables passed on.
     """
 
     workers: int = 1
@@ -47,6 +51,7 @@ class Rule:
     staleness: int = -1
     elastic: bool = True
     copies: bool = False
+    all_reduce: bool = False
 
 
 # ---- events
@@ -108,6 +113,13 @@ class StandDown:
 
 
 @dataclass(frozen=True, slots=True)
+class Staged:
+    """With `all_reduce`: what the update takes is at the servers.  It may write now if `Aggregator.staged` has its ticket."""
+
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
 class Updated:
     """The update is made."""
 
@@ -119,7 +131,7 @@ class Tick:
     """It is the time of a `Wake`."""
 
 
-Event = Join | Leave | Arrive | Withdraw | Stand | Ready | StandDown | Updated | Tick
+Event = Join | Leave | Arrive | Withdraw | Stand | Ready | StandDown | Staged | Updated | Tick
 
 # ---- instructions
 
@@ -143,7 +155,8 @@ class Lead:
 class Update:
     """``by`` makes an update of the gradients of those that are ``counted``; of others that are not ``present`` none stay.
 
-    Handed out again, because the one that had it was lost, it has the same ``ticket``, and the same members count.
+    Handed out again, because the one that had it was lost after it had begun, it has the same ``ticket``, and the same members
+    count.
     """
 
     by: int
@@ -199,10 +212,12 @@ class Aggregator:
         self.tallies: dict[str, Tally] = {}
         self.staleness: Counter[int] = Counter()  # of counted gradients: updates between their release and theirs
         self.repeated = 0  # updates that were handed out again
+        self.made: tuple[int, tuple[int, ...]] = (0, ())  # the ticket of the last, who made it and who waited, by name
         self._ticket = tickets
         self._line: dict[int, bool] = {}  # who would lead; the first does, and is told once
         self._ready = False  # whether it waits for an update
         self._update: Update | None = None  # that is being made
+        self.staged: Update | None = None  # the last that was, with `all_reduce`
         self._begun: Update | None = None  # that somebody was to make who is lost, or has failed
         self._witnesses: set[int] = set()  # who were members then
         self._counted: tuple[int, ...] = ()  # for the next one, as long as nobody is ready to make it
@@ -227,6 +242,8 @@ class Aggregator:
             return self._offer(event.member, now)
         if isinstance(event, StandDown):
             return [*self._stand_down(event.member), *self._decide(now)]
+        if isinstance(event, Staged):
+            return self._stage(event.ticket)
         if isinstance(event, Updated):
             return self._updated(event.ticket, now)
         return self._tick(now)
@@ -351,8 +368,11 @@ class Aggregator:
             enough_at = self.members[list(arrived)[needed - 1]].arrived_at or 0.0
             if enough_at + self.rule.grace > now:
                 return [Wake(enough_at + self.rule.grace - now)]
-        self._counted = tuple(sorted(arrived, key=lambda n: (self.members[n].worker, n)))
+        self._counted = self._by_name(arrived)
         return self._hand_out()
+
+    def _by_name(self, members: Iterable[int]) -> tuple[int, ...]:
+        return tuple(sorted(members, key=lambda n: (self.members[n].worker, n)))
 
     def needed(self) -> int:
         """How many gradients the next update takes at least."""
@@ -382,10 +402,19 @@ class Aggregator:
 
     def _give_up(self) -> None:
         """The update under way is not finished by the one that had it."""
-        if self._update is not None:
-            self._begun, self._update = self._update, None
-            self._witnesses = set(self.members)
-            self.repeated += 1
+        if self._update is None:
+            return
+        update, self._update = self._update, None
+        self.repeated += 1
+        if self.rule.all_reduce and (self.staged is None or self.staged.ticket != update.ticket):
+            self._ticket += 1  # and whoever had it cannot begin it any more
+        else:
+            self._begun, self._witnesses = update, set(self.members)
+
+    def _stage(self, ticket: int) -> list[Instruction]:
+        if self._update is not None and ticket == self._ticket:
+            self.staged = self._update
+        return []
 
     def _stand_down(self, number: int) -> list[Instruction]:
         if number not in self._line:
@@ -415,7 +444,8 @@ class Aggregator:
     def _updated(self, ticket: int, now: float) -> list[Instruction]:
         if self._update is None or ticket != self._ticket:  # somebody else has made it
             return []
-        counted, self._update = self._update.counted, None
+        by, counted, self._update = self._update.by, self._update.counted, None
+        self.made = (ticket, (by, *(number for number in self._by_name(self._arrived) if number != by)))
         for number in counted:
             if number in self.members:
                 self._count(self.members[number])

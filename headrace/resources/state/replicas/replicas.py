@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from math import inf
 from time import monotonic
@@ -14,6 +14,7 @@ from typing import Any, Final
 from headrace.core.errors import AbortedError, InvalidArgumentError
 from headrace.core.silence import lost_seconds
 from headrace.resources.state.container import NodeState
+from headrace.resources.state.replicas.box import decoded
 from headrace.resources.state.replicas.counts import NOTHING, Report, is_of_several, since, summary
 from headrace.resources.state.replicas.machine import (
     Aggregator,
@@ -26,6 +27,7 @@ from headrace.resources.state.replicas.machine import (
     Ready,
     Release,
     Rule,
+    Staged,
     Stand,
     StandDown,
     Update,
@@ -87,6 +89,7 @@ class Replicas:
         self._waiting: dict[type, dict[int, Any]] = {Arrival: {}, Candidacy: {}, Offer: {}}
         self._timer: threading.Timer | None = None
         self._handed_out = -1  # the ticket of the last update
+        self._places: dict[int, bytes] = {}  # of members that have a box
 
     def check(self, rule: Rule) -> None:
         """Refuses who trains by other rules under this name."""
@@ -103,14 +106,18 @@ class Replicas:
 
     # ---- what members do
 
-    def join(self, worker: str, known: int = 0, before: int | None = None) -> tuple[int, int, str]:
+    def join(
+        self, worker: str, known: int = 0, before: int | None = None, place: bytes | None = None
+    ) -> tuple[int, int, str]:
         """The number of a new member, its first step, and what it is called: several of one name are numbered.
 
-        ``known``: as of `Join`.  ``before``: the same member until now.
+        ``known``: as of `Join`.  ``before``: the same member until now.  ``place``: of its box.
         """
         with self._lock:
             self._numbers += 1
             member = self._numbers
+            if place is not None:
+                self._places[member] = place
             taken = {one.worker for number, one in self._machine.members.items() if number != before}
             called = next(name for name in _numbered(worker) if name not in taken)
             ended = self._tell(Join(member, called, known))
@@ -118,18 +125,29 @@ class Replicas:
         finish(ended)
         return member, step, called
 
-    def leave(self, member: int) -> None:
+    def leave(self, member: int, why: str = "") -> None:
+        """``why``: told to a worker that has not left by itself."""
         with self._lock:
+            self._places.pop(member, None)
             ended = self._tell(Leave(member))
             for attempts in self._waiting.values():
                 if member in attempts:
-                    ended.append(attempts.pop(member).end(self._unknown()))
+                    ended.append(attempts.pop(member).end(self._unknown(why)))
         finish(ended)
 
-    def arrive(self, member: int, step: int, done: Done) -> Wait | None:
-        """Ends with the member's number, the step that it may compute next, and how many members there are.
+    def exclude(self, box: int, why: str) -> None:
+        """Takes the membership of the one that has this box away, unless it has left: others cannot ask it."""
+        with self._lock:
+            members = [member for member, place in self._places.items() if decoded([place])[0].box == box]
+        for member in members:
+            log.warning("replicas %r go on without a worker whose gradients could not be added: %s", self.name, why)
+            self.leave(member, f"the others could not add its gradients: {why}")
 
-        The last is 0 as long as not all workers have been there.
+    def arrive(self, member: int, step: int, done: Done) -> Wait | None:
+        """Ends with the member's number, the step that it may compute next, how many members there are, and the last update.
+
+        How many is 0 as long as not all workers have been there.  Of the update: its ticket, and the places of those that have
+        the variables as it has made them, as far as the member itself.
         """
         return self._wait(Arrival(member, done), Arrive(member, step))
 
@@ -138,8 +156,20 @@ class Replicas:
         return self._wait(Candidacy(member, done), Stand(member))
 
     def offer(self, member: int, finishes: bool, done: Done) -> Wait | None:
-        """Ends with an update to make.  ``finishes``: one that was begun too, as it leaves out what is done of it."""
+        """Ends with an update to make, and the places of those that are counted.
+
+        ``finishes``: one that was begun too, as it leaves out what is done of it.
+        """
         return self._wait(Offer(member, finishes, done), Ready(member))
+
+    def staged(self, ticket: int) -> Update:
+        """The update under way may be begun, as what it takes is at the servers: whoever is lost now, it is finished."""
+        with self._lock:
+            self._tell(Staged(ticket))
+            update = self._machine.staged
+        if update is None or update.ticket != ticket:
+            raise AbortedError(None, None, f"an update of replicas {self.name!r} was given to another worker meanwhile")
+        return update
 
     def updated(self, ticket: int) -> None:
         """The update is made."""
@@ -161,8 +191,8 @@ class Replicas:
         finish(ended)
         return None if attempt.ended else Waiting(self, attempt)  # type: ignore[arg-type]
 
-    def _unknown(self) -> AbortedError:
-        why = "its session has ended, or the server was started again"
+    def _unknown(self, why: str = "") -> AbortedError:
+        why = why or "its session has ended, or the server was started again"
         return AbortedError(None, None, f"this worker is no member of replicas {self.name!r} any more: {why}")
 
     def _unfinished(self) -> AbortedError:
@@ -180,7 +210,11 @@ class Replicas:
     def _follow(self, one: Instruction, ended: Ended) -> None:
         if isinstance(one, Release):
             known = len(self._machine.members) if self._machine.complete else 0
-            ended.append(self._waiting[Arrival].pop(one.member).end((one.member, one.step, known)))
+            ticket, holders = self._machine.made
+            if one.member in holders:
+                holders = holders[: holders.index(one.member)]
+            released = (one.member, one.step, known, ticket, self._places_of(holders))
+            ended.append(self._waiting[Arrival].pop(one.member).end(released))
         elif isinstance(one, Lead):
             candidacy = self._waiting[Candidacy].pop(one.member, None)
             if candidacy is not None:
@@ -189,7 +223,7 @@ class Replicas:
             offer = self._waiting[Offer].pop(one.by)
             refused = one.ticket == self._handed_out and not offer.finishes
             self._handed_out = one.ticket
-            ended.append(offer.end(self._unfinished() if refused else one))
+            ended.append(offer.end(self._unfinished() if refused else (one, self._places_of(one.counted))))
         else:
             if self._timer is not None:
                 self._timer.cancel()
@@ -198,6 +232,9 @@ class Replicas:
                 self._timer = threading.Timer(one.seconds, self._tick)
                 self._timer.daemon = True
                 self._timer.start()
+
+    def _places_of(self, members: Sequence[int]) -> list[bytes]:
+        return [self._places[member] for member in members if member in self._places]
 
     def _tick(self) -> None:
         with self._lock:
@@ -257,11 +294,14 @@ class Replica(NodeState):
         self._before: Report = NOTHING  # as of the last summary
         self._lock = threading.Lock()
 
-    def join(self, known: int = 0, task: str = "") -> tuple[int, int]:
-        """Joins, as a new member if it was one before.  ``known``: as of `Join`.  ``task``: its name if it has no other."""
+    def join(self, known: int = 0, task: str = "", place: bytes | None = None) -> tuple[int, int]:
+        """Joins, as a new member if it was one before.
+
+        ``known``, ``place``: as of `Replicas.join`.  ``task``: its name if it has no other.
+        """
         with self._lock:
             before = self._member
-            self._member, step, self._called = self.replicas.join(self._worker or task, known, before)
+            self._member, step, self._called = self.replicas.join(self._worker or task, known, before, place)
             member, self._before = self._member, self.replicas.counts()
         if before is not None:
             self.replicas.leave(before)

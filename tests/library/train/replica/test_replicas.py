@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,13 @@ class Model:
         self.y = tf.placeholder(tf.float32, [None])
         self.w = tf.get_variable("w", initializer=np.ones((3, 1), np.float32))
         self.table = tf.get_variable("table", initializer=np.full((6, 1), 0.5, np.float32))
-        out = tf.matmul(self.x, self.w) + tf.nn.embedding_lookup(self.table, self.words)
-        self.loss = tf.reduce_mean(tf.square(out[:, 0] - self.y))
+        self.loss = tf.reduce_mean(tf.square(self.predict()[:, 0] - self.y))
         self.step = tf.train.get_or_create_global_step()
         self.optimizer = wrap(OPTIMIZERS[optimizer]())
         self.train = self.optimizer.minimize(self.loss, self.step)
+
+    def predict(self) -> Any:
+        return tf.matmul(self.x, self.w) + tf.nn.embedding_lookup(self.table, self.words)
 
     def feeds(self, rows: Any) -> dict[Any, Any]:
         return {self.x: ROWS[rows], self.words: WORDS[rows], self.y: LABELS[rows]}
@@ -72,6 +75,9 @@ def test_one_worker_trains_as_without_it_bit_for_bit(mode: str, optimizer: str) 
     for value, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(value, other)
     assert report["updates"] == STEPS and report["staleness"] == {0: STEPS} and report["workers"] == 1
+
+
+BOTH = pytest.mark.parametrize("dense", ["servers", "all_reduce"])
 
 
 # ---- several workers: threads on one server
@@ -207,18 +213,24 @@ class Broken:
 
     def __init__(self, optimizer: str, mode: str) -> None:
         outer = {"outer": tf.train.MomentumOptimizer(0.7, 0.9)} if mode == "outer" else {}
-        arguments: dict[str, Any] = {"mode": "sync"} if mode == "sync" else {"mode": "local", "steps": 1, **outer}
+        arguments: dict[str, Any] = {"mode": "local", "steps": 1, **outer}
+        if mode in ("sync", "all_reduce"):
+            arguments = {"mode": "sync", "dense": "servers" if mode == "sync" else mode}
         self.model = Model(lambda one: tf.train.replicas(one, **arguments), optimizer)
         ops = tf.get_default_graph().get_operations()
         (self.lead,) = [op for op in ops if op.type == "_LeadReplicas"]
         self.next, _ = [op for op in ops if op.type == "_NextUpdate"]
         self.finished, self.made = [op for op in ops if op.type == "_UpdateIsMade"]
+        self.staged = [op for op in ops if op.type == "_UpdateIsStaged"]
         self.notes = [op for op in ops if op.type == "_NoteWritten"]
         self.init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
         self.state = tf.global_variables()
 
     def train(self, begun: list[int] | None) -> list[Any]:
-        """The values after two updates.  Of the second, the writes ``begun`` are made before another finishes it."""
+        """The values after two updates.  Of the second, the writes ``begun`` are made before another finishes it.
+
+        With "all_reduce" it is staged before.
+        """
         with tf.Session() as session, ThreadPoolExecutor(1) as pool:
             for init in self.init:
                 session.run(init)
@@ -228,7 +240,8 @@ class Broken:
                 if number == 0 or begun is None:
                     session.run(self.made)
                 else:
-                    session.run([self.next, *(self.notes[i] for i in begun)])  # a node runs with all that it depends on
+                    # a node runs with all that it depends on
+                    session.run([self.next, *self.staged, *(self.notes[i] for i in begun)])
                     session.run(self.finished)
                 trained.result(60)
             assert self.model.optimizer.report(session)["repeated"] == (begun is not None)
@@ -246,7 +259,7 @@ class _WhereFinite(tf.train.AdamOptimizer):
         return tf.cond(is_finite, lambda: tf.group(apply(pairs, global_step, name)), tf.no_op).op
 
 
-@pytest.mark.parametrize("mode", ["sync", "local", "outer"])
+@pytest.mark.parametrize("mode", ["sync", "all_reduce", "local", "outer"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_an_update_that_was_begun_is_finished_and_no_more(optimizer: str, mode: str) -> None:
     """Whatever of it was done: variables, slots and the global step are those of two updates, up to rounding."""
@@ -286,7 +299,20 @@ def test_who_does_not_finish_gets_no_update_that_was_begun() -> None:
             assert session.run(job.model.step) == 1
 
 
-def test_a_late_gradient_is_dropped(server: Any) -> None:
+def test_an_update_that_was_not_staged_everywhere_is_made_anew() -> None:
+    """Its leader is lost when the mean is at the servers, but has not said so: nothing is written, and another begins again."""
+    with tf.Graph().as_default():
+        job = Broken("adam", "all_reduce")
+        (staged,) = job.staged
+        expected = job.train(None)
+        job.staged = staged.control_inputs
+        job.finished = job.made
+        for value, other in zip(job.train([]), expected, strict=True):
+            np.testing.assert_allclose(value, other, 1e-6)
+
+
+@BOTH
+def test_a_late_gradient_is_dropped(server: Any, dense: str) -> None:
     others, late = threading.Barrier(3, timeout=60), threading.Event()
 
     def body(worker: int, session: Any, model: Model) -> Any:
@@ -302,7 +328,8 @@ def test_a_late_gradient_is_dropped(server: Any) -> None:
         others.wait()
         return result
 
-    for step, report in Job(server, 3).run(lambda one: tf.train.replicas(one, "backup", 3, backups=1), body):
+    wrap = partial(tf.train.replicas, mode="backup", workers=3, backups=1, dense=dense)
+    for step, report in Job(server, 3).run(wrap, body):
         assert step == 1 and report["updates"] == 1
         assert sorted(tally["late"] for tally in report["by_worker"].values()) == [0, 0, 1]
         assert sorted(tally["counted"] for tally in report["by_worker"].values()) == [0, 1, 1]
@@ -330,8 +357,9 @@ def test_a_worker_is_not_too_far_ahead(server: Any) -> None:
     assert max(report["updates"] for report in reports) == 10
 
 
+@BOTH
 @pytest.mark.parametrize("leaver", [0, 1])
-def test_the_others_go_on_when_a_worker_leaves(server: Any, leaver: int) -> None:
+def test_the_others_go_on_when_a_worker_leaves(server: Any, leaver: int, dense: str) -> None:
     """The first to join makes the updates: when it leaves, the other does."""
 
     def body(worker: int, session: Any, model: Model) -> Any:
@@ -339,11 +367,12 @@ def test_the_others_go_on_when_a_worker_leaves(server: Any, leaver: int) -> None
             session.run(model.train, model.feeds(mine(worker, 2)))
         return session.run(model.step)
 
-    steps = Job(server, 2).run(lambda one: tf.train.replicas(one, "sync", 2), body)
+    steps = Job(server, 2).run(lambda one: tf.train.replicas(one, "sync", 2, dense=dense), body)
     assert steps[1 - leaver] == 5
 
 
-def test_another_worker_may_come_later(server: Any) -> None:
+@BOTH
+def test_another_worker_may_come_later(server: Any, dense: str) -> None:
     came = threading.Event()
 
     def body(worker: int, session: Any, model: Model) -> Any:
@@ -355,7 +384,7 @@ def test_another_worker_may_come_later(server: Any) -> None:
         session.run(model.train, model.feeds(mine(worker, 2)))
         return model.optimizer.report(session)["by_worker"]
 
-    tallies = Job(server, 2).run(lambda one: tf.train.replicas(one, "sync", 1), body)[1]
+    tallies = Job(server, 2).run(lambda one: tf.train.replicas(one, "sync", 1, dense=dense), body)[1]
     assert len(tallies) == 2 and all(tally["counted"] + tally["late"] >= 3 for tally in tallies.values())
 
 
@@ -375,9 +404,10 @@ def test_workers_without_a_device_have_numbers() -> None:
     assert [tally["sessions"] for tally in reports[0]["by_worker"].values()] == [1, 2]
 
 
-def test_plain_sessions() -> None:
+@BOTH
+def test_plain_sessions(dense: str) -> None:
     with tf.Graph().as_default():
-        model = Model(lambda one: tf.train.replicas(one, "sync", 1))
+        model = Model(lambda one: tf.train.replicas(one, "sync", 1, dense=dense))
         init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
         with tf.Session() as session:
             session.run(init[0])
@@ -440,8 +470,9 @@ def test_workers_that_differ_are_refused(server: Any) -> None:
     with tf.Graph().as_default(), tf.device(place(0)):
         Model(lambda one: tf.train.replicas(one, "sync", 2))
         with tf.train.MonitoredTrainingSession(server.target), tf.Graph().as_default(), tf.device(place(1)):
-            Model(lambda one: tf.train.replicas(one, "sync", 3))
-            with pytest.raises(tf.errors.InvalidArgumentError, match="have workers 2, not 3"):
+            Model(lambda one: tf.train.replicas(one, "sync", 3, dense="all_reduce"))
+            differ = "have workers 2, not 3, all_reduce False, not True"
+            with pytest.raises(tf.errors.InvalidArgumentError, match=differ):
                 tf.train.MonitoredTrainingSession(server.target, is_chief=False)
 
 
@@ -458,6 +489,10 @@ def test_workers_that_differ_are_refused(server: Any) -> None:
         ({"mode": "quorum", "quorum": 1, "grace_ms": -1}, "grace_ms must be a number of milliseconds, got -1"),
         ({"mode": "local"}, "mode 'local' needs steps"),
         ({"mode": "local", "steps": 0}, "steps must be a whole number of at least 1, got 0"),
+        ({"mode": "sync", "dense": "ring"}, "dense must be 'servers' or 'all_reduce', got 'ring'"),
+        ({"mode": "stale", "staleness": 1, "dense": "all_reduce"},
+         "dense='all_reduce' is for the modes 'sync', 'backup', 'quorum', and the mode is 'stale'"),
+        ({"mode": "local", "steps": 1, "dense": "all_reduce"}, "for the modes .*, and the mode is 'local'"),
         ({"mode": "async", "steps": 2}, "steps is an argument of mode 'local', and the mode is 'async'"),
     ],
 )  # fmt: skip

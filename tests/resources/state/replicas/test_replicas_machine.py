@@ -26,6 +26,7 @@ class World:
         self.waiting: dict[int, int] = {}  # the step that it has computed
         self.leading: set[int] = set()
         self.update: m.Update | None = None
+        self.staged = False
         self.begun: m.Update | None = None
         self.tickets: set[int] = set()
         self.updates: list[tuple[int, ...]] = []
@@ -66,6 +67,7 @@ class World:
             assert all(self.waiting[member] == self.aggregator.updates for member in update.counted)
             if self.rule.needed == 0:
                 assert set(update.counted) == set(self.aggregator.members)
+            self.staged = False
         self.tickets.add(update.ticket)
         self.update, self.begun = update, None
 
@@ -87,7 +89,8 @@ class World:
         self.waiting.pop(member, None)
         self.leading.discard(member)
         if self.update is not None and self.update.by == member:
-            self.begun, self.update = self.update, None
+            self.begun = self.update if self.staged or not self.rule.all_reduce else None
+            self.update = None
         self.tell(m.Leave(member))
 
     def withdraw(self, member: int) -> None:
@@ -96,8 +99,16 @@ class World:
             self.computing[member] = self.waiting.pop(member)
             self.tell(m.Withdraw(member))
 
+    def stage(self) -> None:
+        assert self.update is not None
+        self.tell(m.Staged(self.update.ticket))
+        assert self.aggregator.staged is not None and self.aggregator.staged.ticket == self.update.ticket
+        self.staged = True
+
     def finish_update(self) -> None:
         assert self.update is not None
+        if self.rule.all_reduce and not self.staged:
+            self.stage()
         update, self.update = self.update, None
         self.updates.append(update.counted)
         self.tell(m.Updated(update.ticket))
@@ -130,10 +141,10 @@ RULES = st.one_of(
     st.builds(Rule, workers=st.integers(1, 4), staleness=st.integers(-1, 3)),
     st.builds(
         Rule, workers=st.integers(1, 4), gathers=st.just(True), needed=st.integers(-1, 3),
-        grace=st.sampled_from([0.0, 0.0, 1.0]),
+        grace=st.sampled_from([0.0, 0.0, 1.0]), all_reduce=st.booleans(),
     ),
 )  # fmt: skip
-EVENTS = st.lists(st.tuples(st.sampled_from("jjaaaaaauuuulwt"), st.integers(0, 3)), max_size=120)
+EVENTS = st.lists(st.tuples(st.sampled_from("jjaaaaaauuusslwt"), st.integers(0, 3)), max_size=120)
 
 
 @settings(max_examples=300)
@@ -148,6 +159,8 @@ def test_any_schedule(rule: Rule, known: int, events: list[tuple[str, int]]) -> 
             world.arrive(sorted(world.computing)[which % len(world.computing)])
         elif what == "u" and world.update is not None:
             world.finish_update()
+        elif what == "s" and world.update is not None and rule.all_reduce:
+            world.stage()
         elif what == "l" and world.aggregator.members:
             world.leave(sorted(world.aggregator.members)[which % len(world.aggregator.members)])
         elif what == "w" and world.waiting and rule.gathers:
@@ -305,6 +318,30 @@ def test_the_next_in_line_makes_the_update_of_one_that_is_lost() -> None:
     assert aggregator.repeated == 1
 
 
+@pytest.mark.parametrize("staged", [False, True])
+def test_all_reduce_whose_leader_is_lost(staged: bool) -> None:
+    """Until its mean is staged the update is made anew, of the others, and the lost one may not begin it; then it is finished."""
+    aggregator = Aggregator(Rule(3, gathers=True, all_reduce=True), tickets=40)
+    for member in (1, 2, 3):
+        aggregator.take(m.Join(member, f"w{member}"), 0.0)
+        aggregator.take(m.Stand(member), 0.0)
+    for event in (m.Ready(1), m.Arrive(1, 0), m.Arrive(2, 0), m.Arrive(3, 0)):
+        aggregator.take(event, 1.0)
+    if staged:
+        aggregator.take(m.Staged(40), 1.0)
+    assert aggregator.take(m.Leave(1), 2.0) == [m.Lead(2)]
+    assert aggregator.unfinished == staged
+    again = m.Update(2, 40, (1, 2, 3), (2, 3)) if staged else m.Update(2, 41, (2, 3), (2, 3))
+    assert aggregator.take(m.Ready(2), 2.0) == [again]
+    if not staged:
+        aggregator.take(m.Staged(40), 2.0)
+        assert aggregator.staged is None
+        aggregator.take(m.Staged(41), 2.0)
+        assert aggregator.staged == again
+    assert aggregator.take(m.Updated(again.ticket), 3.0) == [m.Release(2, 1), m.Release(3, 1)]
+    assert aggregator.repeated == 1
+
+
 def test_an_update_is_given_up_when_all_who_were_there_have_left() -> None:
     """They join anew after the loss of a server, where their gradients were."""
     aggregator = Aggregator(Rule(2, gathers=True), tickets=40)
@@ -365,3 +402,17 @@ def test_slow_workers_are_named() -> None:
     for member, at in ((1, 1.0), (2, 1.1), (1, 2.0), (2, 2.1), (1, 3.0), (2, 3.1), (1, 4.0), (2, 4.1), (3, 4.4)):
         aggregator.take(m.Arrive(member, 0), at)
     assert aggregator.slow(4.5) == [("w3", pytest.approx(4.4))]
+
+
+def test_who_has_the_variables_of_the_last_update() -> None:
+    """First the one that has made it, though its own gradients are still computed; then those that waited, by name."""
+    aggregator = Aggregator(Rule(4, gathers=True, needed=2), tickets=7)
+    for member, name in ((1, "d"), (2, "c"), (3, "b"), (4, "a")):
+        aggregator.take(m.Join(member, name), 0.0)
+    aggregator.take(m.Stand(1), 0.0)
+    aggregator.take(m.Ready(1), 0.0)
+    handed = [one for member in (2, 4, 3) for one in aggregator.take(m.Arrive(member, 0), 0.0)]
+    assert handed == [m.Update(1, 7, (4, 2), (1, 2, 3, 4))]
+    released = aggregator.take(m.Updated(7), 0.0)
+    assert {one.member for one in released if isinstance(one, m.Release)} == {2, 3, 4}
+    assert aggregator.made == (7, (1, 4, 3, 2))
