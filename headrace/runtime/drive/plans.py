@@ -365,8 +365,8 @@ class StepRun:
         if index is None:
             return False
         if index is ENTRANCE:
-            held, self._held, self._entrance = self._held, None, None
-            self.advance(held or [])
+            ready, self._held, self._entrance = self._held, None, None
+            self.advance(ready or [])
             return True
         part = self._parts[index]
         if part.node.op_def.traits.asynchronous:

@@ -349,7 +349,7 @@ class PartitionWorker:
                     parked.start(feeds)
 
         entrance: Entrance | None = None
-        held = False
+        asks = False
         try:
             partition = self._registered(handle)
             mine.post = post = StepPost(step, self._rendezvous, partition.sends, partition.fetches)
@@ -361,12 +361,12 @@ class PartitionWorker:
                     entrance = PartitionEntrance(self._writers, self._beginning(partition, handle, step))
                 elif self._writers.watched:
                     asked = None if to_the_end else partial(self._asked, partition, carried(begin), over)
-                    held = self._ask_to_begin(self._beginning(partition, handle, step), mine, asked)
+                    asks = self._ask_to_begin(self._beginning(partition, handle, step), mine, asked)
             self._look(step)  # a save may wait for it to come
         except BaseException as e:  # noqa: BLE001 - as above
             over(None, e)
         else:
-            if not held:
+            if not asks:
                 begin()
 
     def _beginning(self, partition: Registered, handle: int, step: int) -> Beginning:
