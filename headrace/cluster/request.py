@@ -280,19 +280,19 @@ class Reset(Request):
 # ---- a task moves to another process
 
 
-class Hosted(Answer):
+class TakenOver(Answer):
     """``address``: where the task is now."""
 
     address: str
 
 
-class Host(Request):
+class TakeOver(Request):
     """To a server: take over a task, and answer when that is done.
 
     ``seconds``: for the steps under way to end.  ``port``: where the task is to listen; 0: any that is free.
     """
 
-    answer = Hosted
+    answer = TakenOver
     task: str
     cluster: dict[str, str]
     moves: Moves

@@ -33,8 +33,6 @@ from headrace.cluster.request import (
     Handle,
     HandOver,
     Hello,
-    Host,
-    Hosted,
     Introduction,
     Inventory,
     Left,
@@ -53,6 +51,8 @@ from headrace.cluster.request import (
     Statistics,
     Status,
     Take,
+    TakenOver,
+    TakeOver,
     Trace,
     Traced,
     Watch,
@@ -92,7 +92,9 @@ class TaskService:
     addresses: Addresses
     home: str = ""  # the address of this process
     endpoint: Transport | None = None
-    host: Callable[[Host], str] | None = None  # takes over another task in this process, and gives its address
+    takes_over: Callable[[TakeOver], str] | None = (
+        None  # takes over another task in this process, and gives its address
+    )
     moved: Callable[[], None] | None = None  # called when the task has become another process's
     incarnation: int = field(default_factory=lambda: secrets.randbits(53))
     begun_at: float = field(default_factory=monotonic)
@@ -295,10 +297,10 @@ class TaskService:
         if self.moved is not None:
             self.moved()
 
-    def host_task(self, request: Host, message: Message) -> None:
-        if self.host is None:
+    def take_over(self, request: TakeOver, message: Message) -> None:
+        if self.takes_over is None:
             raise errors.UnimplementedError(None, None, f"the process of {self.worker.task} can take over no task")
-        message.answer(Hosted(self.incarnation, self.host(request)))
+        message.answer(TakenOver(self.incarnation, self.takes_over(request)))
 
     def depart(self, request: Depart, message: Message) -> None:
         message.answer(Inventory(self.incarnation, self.residence.depart(request, message.peer)))
@@ -494,7 +496,7 @@ _METHODS: Final[dict[str, Answers]] = {
     "release": TaskService.release,
     "close": TaskService.close_session,
     "reset": TaskService.reset,
-    "host": TaskService.host_task,
+    "takeover": TaskService.take_over,
     "depart": TaskService.depart,
     "pull": TaskService.pull,
     "settle": TaskService.settle,

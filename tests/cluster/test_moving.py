@@ -395,13 +395,13 @@ def test_a_process_that_is_started_again_has_its_tasks(
         assert count(cluster, 0) == 2
         spare._stop()
         again = make_server({"spare": address}, config=CONFIG)
-        assert [server._worker.task for server in again._hosting.servers[1:]] == [PS1]
+        assert [server._worker.task for server in again._takeovers.servers[1:]] == [PS1]
         assert count(cluster, 1) == 1
         move_task(cluster.target("worker", 0), "ps:1", cluster.spec.task_address("ps", 0))
         again._stop()
         third = make_server({"spare": address}, config=CONFIG)
-        assert len(third._hosting.servers) == 1
-        assert third._hosting.server._addresses.moves == {}  # of its own cluster
+        assert len(third._takeovers.servers) == 1
+        assert third._takeovers.server._addresses.moves == {}  # of its own cluster
         assert count(cluster, 1) == 2
         assert new.partition(":")[0] == address[0].partition(":")[0]
 

@@ -199,6 +199,10 @@ class CutMachine:
         self._held.append(beginning)
         return self._begin_held()
 
+    def held(self) -> list[Key]:
+        """The steps of which parts ask whether they may begin."""
+        return [one.key for one in self._held]
+
     def look(self, keys: Callable[[Iterable[Key]], Iterable[Key]]) -> Ended:
         """Something has happened to steps: ``keys`` says which of those that are waited for."""
         ended: Ended = []

@@ -167,6 +167,12 @@ class Writers(Driver):
             ended = self._machine.let(number, keys, Letting(done), waits)
         finish(ended)
 
+    def held(self, session: str) -> int:
+        """How many parts of a session's steps are held up."""
+        with self._lock:
+            keys = self._machine.held()
+        return sum(isinstance(key, tuple) and key[0] == session for key in keys)
+
     def holds(self, owner: int) -> bool:
         """Whether a session holds up all steps that write here."""
         with self._lock:
