@@ -11,6 +11,7 @@ import threading
 import time
 
 import headrace as tf
+from headrace.cluster.addresses import Addresses
 from headrace.cluster.connection import ClusterConnection, close_client_endpoint, connect
 from headrace.cluster.request import DECODERS
 from headrace.cluster.service import TaskService
@@ -35,7 +36,7 @@ def in_process():
     """Dispatches a second over the in-process transport."""
     network = {}
     worker = LocalWorker(CONFIG, TASK)
-    service = TaskService(worker, {TASK: "localhost:1"})
+    service = TaskService(worker, Addresses({TASK: "localhost:1"}))
     service.endpoint = InProcessEndpoint(service.handle, network, "localhost:1", service.lost, decoders=DECODERS)
     client = InProcessEndpoint(None, network)
     try:

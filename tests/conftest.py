@@ -104,6 +104,24 @@ def graph(fresh_default_graph: None) -> Any:
 
 
 @pytest.fixture
+def session(fresh_default_graph: None) -> Iterator[Any]:
+    """A session of the test's default graph, which it is in."""
+    import headrace
+
+    with headrace.Session() as session:
+        yield session
+
+
+@pytest.fixture
+def interpreted(fresh_default_graph: None) -> Iterator[Any]:
+    """A session of the test's default graph in which nothing is compiled."""
+    import headrace
+
+    with headrace.Session(config=headrace.ConfigProto(compile="off")) as session:
+        yield session
+
+
+@pytest.fixture
 def accelerator() -> Iterator[None]:
     """A device that is not the CPU, over torch's CPU, on which nodes are placed: steps on it are compiled in mode "auto"."""
     from headrace import extend

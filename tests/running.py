@@ -1,8 +1,17 @@
-"""Sessions for tests that need one for a single run."""
+"""Sessions for tests that need one for a single run, and the ways in which steps run."""
 
 from typing import Any
 
+import pytest
+
 import headrace as tf
+
+MODES = {
+    "interpreted": tf.ConfigProto(compile="off"),
+    "compiled": tf.ConfigProto(compile="always"),
+    "lowered": tf.ConfigProto(control_flow="lowered"),
+}
+modes = pytest.mark.parametrize("config", MODES.values(), ids=MODES)
 
 
 def run(fetches: Any, feed: Any = None) -> Any:

@@ -158,16 +158,13 @@ def call_gradient(op: Operation, grads: Sequence[Any], needed: Sequence[bool]) -
                 extend_call(op, gradient.slot + 1)
         arguments.append(op._outputs[gradient.slot])
     arguments = [graph._own(t, "gradient") for t in arguments]
-    call = build_call(gradient.body, arguments, [], gradient.body.outputs, "PartitionedCall", _stateful(gradient))
+    stateful = False if gradient.body.recursive else None
+    call = build_call(gradient.body, arguments, [], gradient.body.outputs, "PartitionedCall", stateful)
     outputs = iter(call._outputs)
     for j, count in gradient.parts:
         tensors = [next(outputs) for _ in range(count)]
         result[j] = tensors[0] if count == 1 else IndexedSlices(tensors[0], tensors[1], shape_of(op.inputs[j]))
     return result
-
-
-def _stateful(gradient: FunctionGradient) -> bool | None:
-    return False if gradient.body.recursive else None
 
 
 def _of_order(f: FuncGraph, op: Operation, grads: Sequence[Any]) -> FunctionGradient:

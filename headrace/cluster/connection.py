@@ -12,6 +12,7 @@ from typing import Final
 
 import torch
 
+from headrace.cluster.addresses import Addresses
 from headrace.cluster.health import Health, Told
 from headrace.cluster.limits import limits
 from headrace.cluster.op_agreement import check_version
@@ -100,7 +101,7 @@ class ClusterConnection:
         """
         self._endpoint = endpoint
         self._session = secrets.token_hex(8)
-        self._addresses = dict(addresses)
+        self._addresses = addresses if isinstance(addresses, Addresses) else Addresses(addresses)
         self._own = own
         self._peers: dict[str, Peer] = {}
         self._runs: dict[str, RemoteRuns] = {}
@@ -114,8 +115,7 @@ class ClusterConnection:
         names.sort(key=lambda task: task != first)
         try:
             for task in names:
-                self._peers[task] = endpoint.connect(addresses[task])
-                self._health.watch(task, self._peers[task])
+                self._dial(task)
             self.tasks: Sequence[Task] = self._greet(names, config)
         except BaseException:
             self.close()
@@ -131,13 +131,31 @@ class ClusterConnection:
         """Whether this process is a task of the cluster."""
         return self._own is not None
 
+    def peer(self, task: str) -> Peer:
+        return self._peers[task]
+
+    def _dial(self, task: str) -> None:
+        """Begins to connect to a task, in place of the connection to where it was before, if any."""
+        before = self._peers.get(task)
+        self._peers[task] = self._endpoint.connect(self._addresses[task])
+        self._health.watch(task, self._peers[task])
+        if before is not None:
+            before.close()
+
     def _greet(self, names: Sequence[str], config: ConfigProto) -> list[Task]:
-        """Waits until every task has answered, and opens the session there."""
+        """Waits until every task has answered, and opens the session there.
+
+        A task that has moved is known to the process where it was, and to other tasks: it is asked at its new address then.
+        """
         asked = Asked()
         for task in names:
-            asked.ask(task, self._peers[task], Hello(task, self._introduction))
+            self._say_hello(task, asked)
         until = monotonic() + config.operation_timeout_in_ms / 1000 if config.operation_timeout_in_ms else None
-        if not asked.wait("CreateSession still waiting for response from worker:", until):
+        in_time, known = True, 0
+        while asked.missing and in_time and not asked.failed:
+            in_time = asked.wait("CreateSession still waiting for response from worker:", until, known + 1)
+            known = self._follow_moves(names, asked)
+        if not in_time:
             late = f"the session could not begin, as these tasks did not answer: {asked.whom()} {at()}"
             raise errors.DeadlineExceededError(None, None, late)
         for task, error in list(asked.failed.items()):
@@ -145,13 +163,14 @@ class ClusterConnection:
             raise errors.make_error(None, None, f"{why.message} {at()}", why.error_code)
         left = None if until is None else max(until - monotonic(), MOMENT)
         begun = Asked()
+        used = {task: self._addresses[task] for task in self._addresses if task in names or task == self._own}
         for task in names:
             peer, greeting = self._peers[task], asked.answers[task]
             check_version(task, peer.address, greeting.headrace)
             self._health.heard(task, greeting.incarnation, peer)
             over = self._over[task] = _opened.over(peer.address)
             _opened.add(peer.address, self._session, peer)
-            request = Open(self._session, to_plain(config), self._addresses, self._own, over)
+            request = Open(self._session, to_plain(config), used, self._own, over)
             begun.ask(task, peer, request, seconds=left)
         begun.wait("still waiting for the answer to 'open' from")
         for task in begun.answers:
@@ -165,6 +184,22 @@ class ClusterConnection:
             runs = self._runs[task] = RemoteRuns(peer, self._session, task, greeting.incarnation)
             tasks.append(Task(task, devices, runs))
         return tasks
+
+    def _say_hello(self, task: str, asked: Asked) -> None:
+        asked.ask(task, self._peers[task], Hello(task, self._introduction, self._addresses.moves))
+
+    def _follow_moves(self, names: Sequence[str], asked: Asked) -> int:
+        """Asks tasks that are elsewhere, by what has been answered so far, again; how many answers are left."""
+        answers = asked.answers.copy()
+        for greeting in answers.values():
+            self._addresses.learn(greeting.moves)
+        for task in names:
+            if self._peers[task].address != self._addresses[task]:
+                answers.pop(task, None)
+                asked.forget(task)
+                self._dial(task)
+                self._say_hello(task, asked)
+        return len(answers)
 
     def send_to(self, task: str) -> Send:
         """What sends to a task from a partition of this process."""
@@ -219,7 +254,7 @@ def connect(target: str, config: ConfigProto) -> ClusterConnection:
             late = f"{address} {NO_ANSWER} within {seconds:g} s: no server listens there yet {at()}"
             raise errors.UnavailableError(None, None, late) from None
         raise errors.with_user_line(e) from None
-    return ClusterConnection(endpoint, greeting.cluster, config, greeting.task, None)
+    return ClusterConnection(endpoint, Addresses(greeting.cluster, greeting.moves), config, greeting.task, None)
 
 
 def _is_visible(task: str, filters: Sequence[str]) -> bool:

@@ -7,11 +7,11 @@ not wait for it longer than the limit.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from functools import partial
 from time import monotonic
 from typing import Any, Final
 
+from headrace.cluster.addresses import Addresses
 from headrace.cluster.request import Greeting, Hello, Report, Status, ask, call
 from headrace.cluster.transport import open_endpoint
 from headrace.cluster.transport.interface import Peer, Transport
@@ -42,7 +42,8 @@ class Overview:
         except BaseException:
             self._endpoint.close()
             raise
-        self.addresses: Mapping[str, str] = {**greeting.cluster, greeting.task: address}
+        here = {} if greeting.task in greeting.moves else {greeting.task: address}
+        self.addresses = Addresses({**greeting.cluster, **here}, greeting.moves)
 
     def __enter__(self) -> Overview:
         return self
@@ -72,6 +73,8 @@ class Overview:
         with self._changed:
             self._asked.discard(task)
             if error is None:
+                if self.addresses.learn({name: (n, where) for name, (n, where) in report.status["moves"].items()}):
+                    self._silent.clear()  # those that moved are asked at their new addresses
                 self._answers[task] = {**report.status, "incarnation": report.incarnation, "time": monotonic()}
                 self._silent.pop(task, None)
             else:
@@ -80,7 +83,7 @@ class Overview:
 
     def _peer(self, task: str) -> Peer:
         peer = self._peers.get(task)
-        if peer is None or peer.lost is not None:
+        if peer is None or peer.lost is not None or peer.address != self.addresses[task]:
             peer = self._peers[task] = self._endpoint.connect(self.addresses[task], self.patience)
         return peer
 

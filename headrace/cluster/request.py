@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from headrace.cluster.addresses import Moves
 from headrace.cluster.transport.interface import Decode, Peer, Tensors
 from headrace.core import errors
 from headrace.core.errors import OpError
@@ -51,21 +52,26 @@ class Introduction(msgspec.Struct):
 
 
 class Greeting(Answer):
-    """A task, its cluster (addresses by task), its devices (name, type, bytes of memory), its version of Headrace."""
+    """A task, its cluster (addresses by task), its devices (name, type, bytes of memory), its version of Headrace.
+
+    ``moves``: the tasks that are not where the cluster spec says (`cluster.addresses`).
+    """
 
     task: str
     cluster: dict[str, str]
     devices: list[tuple[str, str, int]]
     headrace: list[str]
+    moves: Moves = {}
 
 
 class Hello(Request):
-    """Who is there?  ``expected``: the task that should be, if the asker knows."""
+    """Who is there?  ``expected``: the task that should be, if the asker knows.  ``moves``: those that the asker knows of."""
 
     answer = Greeting
     quick = True
     expected: str | None = None
     asker: Introduction | None = None
+    moves: Moves = {}
 
 
 class Ping(Request):
@@ -90,7 +96,7 @@ class Status(Request):
 
 
 class Open(Request):
-    """Begins a session.  ``cluster``: the tasks it knows; ``task``: the one it belongs to, if any.
+    """Begins a session.  ``cluster``: the tasks it uses, with their addresses; ``task``: the one it belongs to, if any.
 
     ``over``: sessions of the same process that are over, though the task may not have heard of it.
     """
@@ -271,6 +277,80 @@ class Reset(Request):
     containers: list[str]
 
 
+# ---- a task moves to another process
+
+
+class Hosted(Answer):
+    """``address``: where the task is now."""
+
+    address: str
+
+
+class Host(Request):
+    """To a server: take over a task, and answer when that is done.
+
+    ``seconds``: for the steps under way to end.  ``port``: where the task is to listen; 0: any that is free.
+    """
+
+    answer = Hosted
+    task: str
+    cluster: dict[str, str]
+    moves: Moves
+    seconds: float
+    port: int = 0
+
+
+class ParcelHead(msgspec.Struct):
+    """A `resources.state.movable.Parcel` without its tensors: of these the dtypes, "string" among them, and shapes."""
+
+    container: str
+    class_name: str
+    name: str
+    device: str
+    data: dict[str, Any]
+    tensors: list[tuple[str, list[int]]]
+
+
+class Inventory(Answer):
+    """What is to be pulled."""
+
+    parcels: list[ParcelHead]
+
+
+class Depart(Request):
+    """To a task: a process is going to take it over.  Answered with its variables, which the process can `Pull` then.
+
+    ``address``: where the task will be.  ``holder``: the session that keeps steps from writing meanwhile, by a cut.
+    """
+
+    answer = Inventory
+    address: str
+    holder: str
+
+
+class Pull(Request):
+    """Bytes of tensors of a task that departs: (number of the tensor, first byte, count) each.  Strings come whole."""
+
+    spans: list[tuple[int, int, int]]
+
+
+class Settle(Request):
+    """Ends the sessions on a task that departs, and lets none begin.  Answered with all but its variables."""
+
+    answer = Inventory
+
+
+class HandOver(Request):
+    """The task is the asker's from now on: the point of no return."""
+
+
+class EndSessions(Request):
+    """Ends the sessions that use a task, which departs, but not that of the ``holder``: as in `Depart`."""
+
+    task: str
+    holder: str
+
+
 def _decoder(struct: type[Request]) -> Decode:
     decode = msgspec.msgpack.Decoder(struct).decode
 
@@ -345,6 +425,8 @@ class Asked:
     ) -> None:
         def done(answer: Any, values: list[Any], error: OpError | None) -> None:
             with self._changed:
+                if self.missing.get(name) is not peer:  # another was asked in its place
+                    return
                 del self.missing[name]
                 if error is None:
                     self.answers[name] = answer
@@ -355,14 +437,14 @@ class Asked:
         self.missing[name] = peer
         call(peer, request, tensors, done, seconds)
 
-    def wait(self, waits_for: str, until: float | None = None) -> bool:
-        """Waits until all have answered or one has failed; False if it is ``until`` first.  Ctrl-C gets through.
+    def wait(self, waits_for: str, until: float | None = None, enough: int | None = None) -> bool:
+        """Waits until all, or ``enough``, have answered or one has failed; False if it is ``until`` first.  Ctrl-C gets through.
 
         Says from time to time that it ``waits_for`` those that are missing.
         """
         said = monotonic()
         with self._changed:
-            while self.missing and not self.failed:
+            while self.missing and not self.failed and (enough is None or len(self.answers) < enough):
                 if until is not None and monotonic() > until:
                     return False
                 if monotonic() - said >= SAY_AFTER:
@@ -370,6 +452,13 @@ class Asked:
                     log.warning("%s %s", waits_for, self.whom())
                 self._changed.wait(MOMENT)
         return True
+
+    def forget(self, name: str) -> None:
+        """Whatever this one answers, or has answered, does not count."""
+        with self._changed:
+            self.missing.pop(name, None)
+            self.answers.pop(name, None)
+            self.failed.pop(name, None)
 
     def whom(self) -> str:
         """Those that are missing, in words."""

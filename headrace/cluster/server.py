@@ -15,11 +15,13 @@ import os
 import time
 from typing import Any, Final
 
+from headrace.cluster.addresses import Addresses
 from headrace.cluster.cluster_spec import ClusterSpec
 from headrace.cluster.limits import data_port, limits
 from headrace.cluster.transport import need_libraries, open_endpoint
 from headrace.cluster.transport.interface import data_port_of
 from headrace.core.config import ConfigProto
+from headrace.core.device import short
 from headrace.core.errors import (
     InternalError,
     InvalidArgumentError,
@@ -29,7 +31,7 @@ from headrace.core.errors import (
     UnknownError,
     with_user_line,
 )
-from headrace.core.leaving import Terminated, raising
+from headrace.core.leaving import Terminated, leave_seconds, raising
 from headrace.core.server_def import ServerDef
 from headrace.core.source import at
 from headrace.runtime.host.worker import LocalWorker
@@ -66,14 +68,15 @@ class Server:
         self._server_def = _server_def(server_or_cluster_def, job_name, task_index, protocol, config)
         self._target = f"{PROTOCOL}://localhost:{_port(self._server_def)}"
         prefix = f"/job:{self._server_def.job_name}/replica:0/task:{self._server_def.task_index}"
-        self._addresses = _addresses(ClusterSpec(self._server_def.cluster))
-        address = self._addresses[prefix]
+        self._addresses = Addresses(_addresses(ClusterSpec(self._server_def.cluster)))
+        address = self._home = self._addresses[prefix]
         hosts = [one.rpartition(":")[0] for one in self._addresses.values()]
         sharing = hosts.count(address.rpartition(":")[0])
         self._worker = LocalWorker(self._server_def.default_session_config, prefix, sharing)
         named = [] if address.endswith(":0") else [f"{PROTOCOL}://{address}"]
         self._targets = list(dict.fromkeys([self._target, *named]))  # sessions may name it as the cluster does
         self._service: Any = None
+        self._hosting: Any = None  # the tasks that this process has taken over since
         self._started = False
         if start:
             self.start()
@@ -95,8 +98,11 @@ class Server:
 
     def start(self) -> None:
         """Lets sessions find the server.  Nothing happens if it has been started before."""
-        if self._started:
-            return
+        if not self._started:
+            self._start()
+
+    def _start(self, hosting: Any = None, awaited: bool = False) -> None:
+        """``hosting``: of the process that has taken over this task, or is going to if it is ``awaited``."""
         alone = len(self._addresses) == 1
         offered: list[str] = []
         try:
@@ -112,19 +118,30 @@ class Server:
                 f"port 0 for one that is free {at()}",
             ) from None  # fmt: skip
         self._started = True
-        if not alone or not self._addresses[self._worker.task].endswith(":0"):
-            self._listen()
+        if not alone or not self._home.endswith(":0"):
+            self._listen(hosting, awaited)
 
-    def _listen(self) -> None:
+    def _listen(self, hosting: Any, awaited: bool) -> None:
         """Answers on the network."""
         need_libraries()
         service = importlib.import_module("headrace.cluster.service")
-        self._service = service.TaskService(self._worker, self._addresses)
-        address = self._addresses[self._worker.task]
+        note = None
+        if hosting is None:
+            hosting = importlib.import_module("headrace.cluster.hosting").Hosting(self)
+            note = hosting.recall()
+        self._hosting = hosting
+        self._service = service.TaskService(
+            self._worker, self._addresses, self._home, host=hosting.take_over, moved=self._moved
+        )
+        if awaited:
+            self._service.residence.await_arrival()
+        if self._service.residence.gone_to:
+            self._withdraw()
         try:
             self._service.endpoint = open_endpoint(
-                self._service.handle, address, lost=self._service.lost, limits=limits(), data_port=self._data_port(),
-                failed=self._worker.fail, decoders=importlib.import_module("headrace.cluster.request").DECODERS,
+                self._service.handle, self._home, lost=self._service.lost, limits=limits(),
+                data_port=self._data_port(hosting.server), failed=self._worker.fail,
+                decoders=importlib.import_module("headrace.cluster.request").DECODERS,
             )  # fmt: skip
         except BaseException as e:
             self._withdraw()
@@ -132,11 +149,23 @@ class Server:
                 raise with_user_line(e) from None
             raise
         atexit.register(self._service.close)
+        if note is not None:
+            hosting.start_again(note)
 
-    def _data_port(self) -> int | None:
-        """The port for large tensors.  The one that is derived may be the declared one of another task on this host."""
-        host, _, port = self._addresses[self._worker.task].rpartition(":")
+    def _moved(self) -> None:
+        """The task is another process's: sessions of this process that name it find it there."""
+        self._withdraw()
+        self._hosting.note()
+
+    def _data_port(self, first: Server) -> int | None:
+        """The port for large tensors.  The one that is derived may be the declared one of another task on this host.
+
+        ``first``: the server that this process was started with: of the others nobody has declared a port.
+        """
+        host, _, port = self._home.rpartition(":")
         derived = f"{host}:{data_port_of(int(port))}"
+        if self is not first:
+            return 0
         if data_port() is None and derived in self._addresses.values():
             log.warning(
                 "%s is another task's: large tensors to %s take any port that is free", derived, self._worker.task
@@ -156,9 +185,11 @@ class Server:
     def join(self) -> None:
         """Waits for ever, as TensorFlow's: the process that calls it serves until it is ended.  Not if it is not started.
 
-        SIGTERM in the main thread ends the steps of its sessions with UnavailableError, closes the server and exits with 143,
-        unless somebody else handles it.  With HEADRACE_JOIN_SECONDS it returns when there was a session on this server and none
-        has been open for so long.
+        SIGTERM in the main thread: it serves on while other tasks have sessions here, HEADRACE_LEAVE_SECONDS at most, so that a
+        chief that leaves too can save.  Then it ends the steps of its sessions with UnavailableError, closes the server and
+        exits with 143.  Somebody else may handle the signal instead.
+
+        With HEADRACE_JOIN_SECONDS it returns when there was a session on this server and none has been open for so long.
         Raises if the server cannot answer any more.
         """
         if self._started:
@@ -169,17 +200,43 @@ class Server:
         try:
             with raising():
                 self._worker.wait_for_sessions(seconds)
+                while any(server._worker.sessions() for server in self._servers()):
+                    self._worker.wait_for_sessions(seconds)
         except Terminated:
+            self._let_workers_leave()
             self._leave()
             raise
 
+    def _servers(self) -> list[Server]:
+        """All of this process: tasks that it has taken over have servers of their own."""
+        return [self] if self._hosting is None else self._hosting.servers
+
+    def _let_workers_leave(self) -> None:
+        """Waits until no other task has a session here: a whole job that gets SIGTERM saves before its servers go."""
+        until = time.monotonic() + leave_seconds()
+        for server in self._servers():
+            server._wait_for_others(max(until - time.monotonic(), 0.0))
+
+    def _wait_for_others(self, seconds: float) -> None:
+        service = self._service
+        if service is None or not (tasks := service.tasks_with_sessions()) or not seconds:
+            return
+        names = ", ".join(map(short, tasks[:4])) + (f" and {len(tasks) - 4} more" if len(tasks) > 4 else "")
+        log.warning(
+            "SIGTERM: %s serves on until these have left, %.3g s at most: %s", self._worker.task, seconds, names
+        )
+        self._worker.wait_until(lambda: not service.tasks_with_sessions(), seconds)
+
     def _leave(self) -> None:
         """Ends the steps of all sessions with an error that says why, then the server."""
-        sessions = self._worker.sessions()
-        log.warning("SIGTERM: %s leaves, with %d sessions open", self._worker.task, len(sessions))
-        error = UnavailableError(None, None, f"{self._worker.task} is leaving: its process has received SIGTERM")
-        for session in sessions:
-            session.steps.lose(error)
+        sessions = []
+        for server in self._servers():
+            task, there = server._worker.task, server._worker.sessions()
+            log.warning("SIGTERM: %s leaves, with %d sessions open", task, len(there))
+            error = UnavailableError(None, None, f"{task} is leaving: its process has received SIGTERM")
+            for session in there:
+                session.steps.lose(error)
+            sessions += there
         end = time.monotonic() + ANSWER_SECONDS
         while any(session.steps.status() for session in sessions) and time.monotonic() < end:
             time.sleep(0.01)
@@ -191,6 +248,9 @@ class Server:
 
     def _stop(self) -> None:
         """Ends the server; sessions on it find it lost."""
+        for server in self._servers():
+            if server is not self and self._hosting.server is self:
+                server._stop()
         self._withdraw()
         if self._service is not None:
             atexit.unregister(self._service.close)

@@ -16,6 +16,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
+from headrace.cluster.addresses import Addresses, Moves
 from headrace.cluster.admission import Admission
 from headrace.cluster.health import Health
 from headrace.cluster.op_agreement import check_user_ops, own_version
@@ -25,15 +26,22 @@ from headrace.cluster.request import (
     Answer,
     Begun,
     Close,
+    Depart,
     Drop,
+    EndSessions,
     Greeting,
     Handle,
+    HandOver,
     Hello,
+    Host,
+    Hosted,
     Introduction,
+    Inventory,
     Left,
     Let,
     Open,
     Ping,
+    Pull,
     Register,
     Release,
     Report,
@@ -41,6 +49,7 @@ from headrace.cluster.request import (
     Reset,
     Run,
     Send,
+    Settle,
     Statistics,
     Status,
     Take,
@@ -53,6 +62,7 @@ from headrace.cluster.request import (
     lost_receiver,
     send,
 )
+from headrace.cluster.residence import Residence
 from headrace.cluster.session_config import from_plain
 from headrace.cluster.sessions import RemoteSession, Sessions
 from headrace.cluster.status import process_status, transport_status, worker_status
@@ -79,14 +89,18 @@ class TaskService:
     """Thread-safe.  ``addresses``: where each task of the cluster is, by name."""
 
     worker: LocalWorker
-    addresses: Mapping[str, str]
+    addresses: Addresses
+    home: str = ""  # the address of this process
     endpoint: Transport | None = None
+    host: Callable[[Host], str] | None = None  # takes over another task in this process, and gives its address
+    moved: Callable[[], None] | None = None  # called when the task has become another process's
     incarnation: int = field(default_factory=lambda: secrets.randbits(53))
     begun_at: float = field(default_factory=monotonic)
     version: list[str] = field(default_factory=own_version)
     admission: Admission = field(default_factory=Admission)
     visitors: Visitors = field(default_factory=Visitors)
     _sessions: Sessions = field(init=False)
+    residence: Residence = field(init=False)
     _peers: dict[str, Peer] = field(default_factory=dict)  # by address: tasks that partitions of this one send to
     _health: Health | None = None  # of these
     _senders: dict[str, str] = field(default_factory=dict)  # the connection by which each of the others sends
@@ -94,7 +108,9 @@ class TaskService:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        self.home = self.home or self.addresses[self.worker.task]
         self._sessions = Sessions(self.worker.task)
+        self.residence = Residence(self.worker, self.home, self.addresses, self._sessions, self._check_holder)
 
     # ---- the handler
 
@@ -125,7 +141,9 @@ class TaskService:
     def hello(self, request: Hello, message: Message) -> None:
         self._meet(request, message.peer)
         devices = [(d.name, d.device_type, d.memory_limit) for d in self.worker.devices]
-        message.answer(Greeting(self.incarnation, self.worker.task, dict(self.addresses), devices, self.version))
+        self._learn(request.moves)
+        cluster, moves = dict(self.addresses), self.addresses.moves
+        message.answer(Greeting(self.incarnation, self.worker.task, cluster, devices, self.version, moves))
 
     def ping(self, request: Ping, message: Message) -> None:
         self._meet(request, message.peer)
@@ -137,7 +155,7 @@ class TaskService:
         """For ``headrace top``."""
         refused = {"too many calls": self.admission.refused}
         message.answer(Report(self.incarnation, {
-            "task": self.worker.task, "address": self.addresses.get(self.worker.task, ""),
+            "task": self.worker.task, "address": self.addresses.get(self.worker.task, ""), "moves": self.addresses.moves,
             **process_status(self.begun_at), **worker_status(self.worker),
             "visitors": self.visitors.status(lambda peer: len(self._sessions.of_peer(peer))),
             **transport_status(self.endpoint, self.addresses, message.peer, refused),
@@ -153,12 +171,17 @@ class TaskService:
         graph = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         addresses = {**request.cluster, **self.addresses}  # the client may know workers that came later
         send_to = partial(self._send_to, addresses, name, request.task, message.peer)
-        session = RemoteSession(message.peer, client, graph, PartitionWorker(Planner(graph, config), send_to, name))
+        partitions = PartitionWorker(Planner(graph, config), send_to, name)
+        session = RemoteSession(message.peer, client, graph, partitions, request.cluster.keys())
+        again = partial(self._answer, TaskService.open, request, message)
+        begun = False
         try:
-            self._sessions.add(name, session)
-        except OpError:
-            graph.close()
-            raise
+            begun = self.residence.begin_session(partial(self._sessions.add, name, session), again)
+        finally:
+            if not begun:
+                graph.close()
+        if not begun:
+            return
         log.info("%s: a session begins (%s)", self.worker.task, name)
         message.answer()
 
@@ -258,12 +281,68 @@ class TaskService:
             self.worker.resources.reset(name)
         message.answer()
 
+    # ---- moves
+
+    def _learn(self, moves: Moves) -> None:
+        """Somebody has said where tasks are now."""
+        for task in self.addresses.learn(moves):
+            self._senders.pop(task, None)
+            if task == self.worker.task:  # it was started again here, and nobody knew that it is elsewhere
+                self.worker.pool.submit(self._leave_to_another)
+
+    def _leave_to_another(self) -> None:
+        self._sessions.fence(self._sessions.names(), f"{self.worker.task} has moved to {self.residence.gone_to}")
+        if self.moved is not None:
+            self.moved()
+
+    def host_task(self, request: Host, message: Message) -> None:
+        if self.host is None:
+            raise errors.UnimplementedError(None, None, f"the process of {self.worker.task} can take over no task")
+        message.answer(Hosted(self.incarnation, self.host(request)))
+
+    def depart(self, request: Depart, message: Message) -> None:
+        message.answer(Inventory(self.incarnation, self.residence.depart(request, message.peer)))
+
+    def pull(self, request: Pull, message: Message) -> None:
+        message.answer(tensors=self.residence.pull(request.spans, message.peer))
+
+    def settle(self, request: Settle, message: Message) -> None:
+        message.answer(Inventory(self.incarnation, self.residence.settle(message.peer)))
+
+    def hand_over(self, request: HandOver, message: Message) -> None:
+        self.residence.hand_over(message.peer)
+        message.answer()
+        with self._lock:  # nothing is sent from here any more
+            peers = list(self._peers.values())
+            self._peers.clear()
+        for peer in peers:
+            peer.close()
+        if self.moved is not None:
+            self.moved()
+
+    def end_sessions(self, request: EndSessions, message: Message) -> None:
+        names = [name for name in self._sessions.using(request.task) if name != request.holder]
+        self._sessions.fence(names, f"{request.task} moves to another process")
+        self._check_holder(request.holder)
+        message.answer()
+
+    def _check_holder(self, session: str) -> None:
+        """Raises unless a session has kept steps from writing ever since it began to."""
+        if not self.worker.writers.holds(self._sessions.find(session).graph.owner):
+            why = f"session {session} does not hold up the steps that write on {self.worker.task}, or not any more"
+            raise errors.AbortedError(None, None, why)
+
     # ---- sessions and tasks
 
     @property
     def introduction(self) -> Introduction:
         """What this task says of itself when it connects to another."""
         return Introduction(self.worker.task, self.incarnation, self.addresses.get(self.worker.task, ""))
+
+    def tasks_with_sessions(self) -> list[str]:
+        """The other tasks that have sessions here."""
+        clients = [session.standing.client for session in self._sessions.values()]
+        return sorted({client.task for client in clients if client is not None and client.task})
 
     def _meet(self, request: Hello | Ping, peer: str) -> None:
         """Somebody has connected: raises if it takes this task for another, or is not its task any more."""
@@ -273,6 +352,8 @@ class TaskService:
             log.warning("%s is taken for %s by %s: their cluster specs differ", self.worker.task, expected, by)
             here = f"{expected} is said to be at {self.addresses.get(self.worker.task)}, but {self.worker.task} answers there"
             raise errors.InvalidArgumentError(None, None, here)
+        if request.expected and isinstance(request, Ping):  # a greeting says where the task is
+            self.residence.check_here()
         if who is None:
             return
         before = self.visitors.meet(who, peer, None if self.endpoint is None else self.endpoint.peer(peer))
@@ -284,6 +365,7 @@ class TaskService:
     def lost(self, peer: str, error: OpError) -> None:
         """Ends the sessions of a client that is gone, and the steps that a task that is gone would have sent to."""
         self.visitors.leave(peer)
+        self.residence.lost(peer)
         for task, sender in list(self._senders.items()):
             if sender == peer:
                 del self._senders[task]
@@ -316,7 +398,10 @@ class TaskService:
 
     def _peer(self, addresses: Mapping[str, str], task: str) -> Peer:
         visitor = self.visitors.of_task(task)
-        address = visitor.who.address if visitor is not None and visitor.can_be_dialed else addresses.get(task)
+        if visitor is not None and visitor.can_be_dialed and not self.addresses.times_moved(task):
+            address: str | None = visitor.who.address
+        else:
+            address = addresses.get(task)
         if address is None or self.endpoint is None:
             raise errors.InvalidArgumentError(
                 None, None, f"{self.worker.task} knows no address of {task}; it knows {', '.join(sorted(addresses))}"
@@ -409,4 +494,10 @@ _METHODS: Final[dict[str, Answers]] = {
     "release": TaskService.release,
     "close": TaskService.close_session,
     "reset": TaskService.reset,
+    "host": TaskService.host_task,
+    "depart": TaskService.depart,
+    "pull": TaskService.pull,
+    "settle": TaskService.settle,
+    "handover": TaskService.hand_over,
+    "endsessions": TaskService.end_sessions,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -32,18 +32,25 @@ class Standing:
         self._steps: set[int] = set()
         self._idle = threading.Condition()
 
+    @property
+    def under_way(self) -> int:
+        return len(self._steps)
+
     def begin(self, done: Done) -> Done:
         """A step begins; returns what it calls at its end.  AbortedError if the session is over."""
         number = next(self._numbers)
         self._steps.add(number)
         if self.over:  # looked at after adding: `wait` looks for steps after the session is over
             self._leave(number)
-            raise errors.AbortedError(None, None, f"the session is over: {self.over}")
+            raise self._aborted()
         return partial(self._end, number, done)
 
     def _end(self, number: int, done: Done, results: Any, error: BaseException | None) -> None:
         self._leave(number)
-        done(results, error)
+        done(results, self._aborted() if error is not None and self.over else error)
+
+    def _aborted(self) -> errors.OpError:
+        return errors.AbortedError(None, None, f"the session is over: {self.over}")
 
     def _leave(self, number: int) -> None:
         self._steps.discard(number)
@@ -69,10 +76,12 @@ class RemoteSession:
     """A session of another process on this task."""
 
     def __init__(
-        self, peer: str, client: Introduction | None, graph: RegisteredGraph, partitions: PartitionWorker
-    ) -> None:
-        """``peer``: the connection of its client."""
+        self, peer: str, client: Introduction | None, graph: RegisteredGraph, partitions: PartitionWorker,
+        tasks: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        """``peer``: the connection of its client.  ``tasks``: those that it uses."""
         self.peer = peer
+        self.tasks = tasks
         self.standing = Standing(client)
         self.graph = graph
         self.partitions = partitions
@@ -84,6 +93,11 @@ class RemoteSession:
             self.partitions.run(handle, step, feeds, over, until)
         except Exception as e:  # noqa: BLE001 - the client raises it
             over(None, e)
+
+    def only_waits(self) -> bool:
+        """Whether all its steps that are under way wait for something."""
+        waiting = sum(bool(step.waits) for step in self.graph.steps.status())
+        return self.standing.under_way <= waiting
 
     def close(self) -> None:
         """Ends its steps, which may take a while."""
@@ -106,6 +120,15 @@ class Sessions:
     def values(self) -> list[RemoteSession]:
         with self._lock:
             return list(self._live.values())
+
+    def names(self) -> list[str]:
+        with self._lock:
+            return list(self._live)
+
+    def using(self, task: str) -> list[str]:
+        """The names of those that use a task."""
+        with self._lock:
+            return [name for name, session in self._live.items() if task in session.tasks]
 
     def of_peer(self, peer: str) -> list[str]:
         """The names of those whose client has this connection."""
@@ -175,7 +198,7 @@ class Sessions:
 
     def close(self) -> None:
         """Ends all."""
-        for name in list(self._live):
+        for name in self.names():
             self.end(name, f"{self._task} has ended")
 
 

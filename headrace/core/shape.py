@@ -10,7 +10,7 @@ rank is unknown). `Dimension` objects exist only while user code looks at them. 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias, cast, overload
 
 from headrace.core.proto import protos
@@ -482,6 +482,9 @@ def is_within(shape: TensorShape, bound: TensorShape) -> bool:
     """Whether every value of the shape is one of the bound."""
     if bound.tuple is None:
         return True
-    if shape.tuple is None or len(shape.tuple) != len(bound.tuple):
-        return False
-    return all(b is None or a == b for a, b in zip(shape.tuple, bound.tuple, strict=True))
+    return shape.tuple is not None and fits(shape.tuple, bound.tuple)
+
+
+def fits(shape: Sequence[int | None], bound: Sequence[int | None]) -> bool:
+    """Whether there are as many sizes, and the same where the bound has one."""
+    return len(shape) == len(bound) and all(b is None or a == b for a, b in zip(shape, bound, strict=True))

@@ -6,7 +6,7 @@ dtype asked for if it fits.  Tensors in a list are cast to it, as there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -120,13 +120,6 @@ def to_tensor(
     raise TypeError(
         f"Cannot convert {value!r} with type {type(value).__name__} to Tensor: no conversion function registered."
     )
-
-
-def convert_n_to_tensor(values: Sequence[Any], dtype: Any = None, name: str | None = None) -> list[Tensor]:
-    """Converts each value; names get the position appended."""
-    if not isinstance(values, (list, tuple)):
-        raise TypeError(f"values must be a sequence, got {values!r}")
-    return [convert_to_tensor(v, dtype, f"{name}_{i}" if name else None) for i, v in enumerate(values)]
 
 
 def constant(

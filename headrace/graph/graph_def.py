@@ -264,7 +264,7 @@ class _Scope:
     def value(self, tensor: Tensor) -> _Value:
         output_value = self.values.get(tensor)
         if output_value is None:
-            output, within = _output_of(tensor)
+            output, within = output_at(tensor.op.op_def, tensor.op.attrs, tensor.value_index)
             output_value = self.values[tensor] = _Value(tensor.op.name, output, within, tensor.value_index)
         return output_value
 
@@ -576,11 +576,6 @@ class _Scope:
 
 
 set_writers(of_operations, versions)
-
-
-def _output_of(tensor: Tensor) -> tuple[str, int]:
-    """The name of the output argument, and the position in it."""
-    return output_at(tensor.op.op_def, tensor.op.attrs, tensor.value_index)
 
 
 def output_at(op_def: OpDef, attrs: dict[str, Any], index: int) -> tuple[str, int]:

@@ -53,7 +53,7 @@ def infer_shapes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any],
     arguments: list[Any] = []
     grouped = group_inputs(op_def, inputs, attrs)
     if op_def.ranks:
-        check_ranks(op_def, grouped, _rank)
+        check_ranks(op_def, grouped, lambda tensor: tensor._shape.ndims)
     for arg, value in zip(op_def.signature.inputs, grouped, strict=True):
         if arg.host:
             arguments.append([known_value(t) for t in value] if arg.is_list else known_value(value))
@@ -71,7 +71,8 @@ def infer_shapes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any],
         return [_shape(result)]
     if result is None:
         return [_UNKNOWN] * outputs
-    if outputs == 1 and not op_def.signature.outputs[0].is_list and not any(map(_is_shape, result)):
+    several = any(isinstance(r, (TensorShape, tuple, list)) for r in result)
+    if outputs == 1 and not op_def.signature.outputs[0].is_list and not several:
         return [_shape(result)]  # a list of sizes
     shapes = [_shape(r) for r in result]
     if len(shapes) != outputs:
@@ -101,19 +102,11 @@ def check_ranks(
                 raise ValueError(text)
 
 
-def _rank(tensor: Tensor) -> int | None:
-    return tensor._shape.ndims
-
-
 def inputs_dtypes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any]) -> list[Any]:
     return [
         [t.dtype.base_dtype for t in g] if isinstance(g, list) else g.dtype.base_dtype
         for g in group_inputs(op_def, inputs, attrs)
     ]
-
-
-def _is_shape(value: Any) -> bool:
-    return isinstance(value, (TensorShape, tuple, list))
 
 
 def _shape(value: Any) -> TensorShape:

@@ -26,15 +26,12 @@ class Composite:
         raise NotImplementedError
 
 
-class IndexedSlices:
-    """``values[i]`` belongs to row ``indices[i]`` of a tensor of ``dense_shape``; rows may repeat and then add up."""
+class _Sparse:
+    """What a value of indices and values has whatever its indices say."""
 
-    __slots__ = ("_dense_shape", "_indices", "_values")
-
-    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
-        self._values = values
-        self._indices = indices
-        self._dense_shape = dense_shape
+    __slots__ = ("_indices", "_values")
+    _indices: Tensor
+    _values: Tensor
 
     @property
     def values(self) -> Tensor:
@@ -45,23 +42,11 @@ class IndexedSlices:
         return self._indices
 
     @property
-    def dense_shape(self) -> Tensor | None:
-        return self._dense_shape
-
-    @property
     def shape(self) -> TensorShape:
-        return TensorShape(None) if self._dense_shape is None else constant_value_as_shape(self._dense_shape)
+        raise NotImplementedError
 
     def get_shape(self) -> TensorShape:
         return self.shape
-
-    @property
-    def name(self) -> str:
-        return self._values.name
-
-    @property
-    def device(self) -> str:
-        return self._values.device
 
     @property
     def op(self) -> Operation:
@@ -74,6 +59,33 @@ class IndexedSlices:
     @property
     def graph(self) -> Any:
         return self._values.graph
+
+
+class IndexedSlices(_Sparse):
+    """``values[i]`` belongs to row ``indices[i]`` of a tensor of ``dense_shape``; rows may repeat and then add up."""
+
+    __slots__ = ("_dense_shape",)
+
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def dense_shape(self) -> Tensor | None:
+        return self._dense_shape
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(None) if self._dense_shape is None else constant_value_as_shape(self._dense_shape)
+
+    @property
+    def name(self) -> str:
+        return self._values.name
+
+    @property
+    def device(self) -> str:
+        return self._values.device
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(raw_ops.Neg(self._values), self._indices, self._dense_shape)
@@ -121,10 +133,10 @@ def indexed_slices_to_tensor(
 convert.register_tensor_conversion_function(IndexedSlices, indexed_slices_to_tensor, 100)
 
 
-class SparseTensor:
+class SparseTensor(_Sparse):
     """A sparse tensor in coordinate form: ``indices`` [n, rank] int64, ``values`` [n], ``dense_shape`` [rank] int64."""
 
-    __slots__ = ("_declared_shape", "_dense_shape", "_indices", "_values")
+    __slots__ = ("_declared_shape", "_dense_shape")
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         self._declared_shape: TensorShape | None = None  # what is known of a shape that is fed
@@ -147,14 +159,6 @@ class SparseTensor:
         raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {value!r}.")
 
     @property
-    def indices(self) -> Tensor:
-        return self._indices
-
-    @property
-    def values(self) -> Tensor:
-        return self._values
-
-    @property
     def dense_shape(self) -> Tensor:
         return self._dense_shape
 
@@ -163,21 +167,6 @@ class SparseTensor:
         if self._declared_shape is not None:
             return self._declared_shape
         return constant_value_as_shape(self._dense_shape)
-
-    def get_shape(self) -> TensorShape:
-        return self.shape
-
-    @property
-    def op(self) -> Operation:
-        return self._values.op
-
-    @property
-    def dtype(self) -> DType:
-        return self._values.dtype
-
-    @property
-    def graph(self) -> Any:
-        return self._values.graph
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
         """Computes the three parts in ``session`` or the default session."""

@@ -111,30 +111,14 @@ def _logical_xor(x: Tensor, y: Tensor, name: str | None = None) -> Any:
     return math.logical_xor(x, y, name=name or "LogicalXor")
 
 
-def _sub(x: Tensor, y: Tensor, name: str | None = None) -> Any:
-    return raw_ops.Sub(x, y, name=name)
-
-
-def _mul(x: Tensor, y: Tensor, name: str | None = None) -> Any:
-    return raw_ops.Mul(x, y, name=name)
-
-
-def _mod(x: Tensor, y: Tensor, name: str | None = None) -> Any:
-    return raw_ops.FloorMod(x, y, name=name)
-
-
-def _pow(x: Tensor, y: Tensor, name: str | None = None) -> Any:
-    return raw_ops.Pow(x, y, name=name)
-
-
 _install("add", _add)
-_install("sub", _sub)
-_install("mul", _mul)
+_install("sub", raw_ops.Sub)
+_install("mul", raw_ops.Mul)
 _install("div", math.div)
 _install("truediv", math.truediv)
 _install("floordiv", math.floordiv)
-_install("mod", _mod)
-_install("pow", _pow)
+_install("mod", raw_ops.FloorMod)
+_install("pow", raw_ops.Pow)
 _install("matmul", matmul)
 _install("and", _by_type(raw_ops.LogicalAnd, "BitwiseAnd"))
 _install("or", _by_type(raw_ops.LogicalOr, "BitwiseOr"))

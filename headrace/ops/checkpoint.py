@@ -13,6 +13,8 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +25,7 @@ from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of
 from headrace.resources.file.bundle.checkpoint import Checkpoint
+from headrace.resources.file.bundle.entry import Lineage
 from headrace.resources.file.bundle.extents import Extents, parse_shape_and_slice
 from headrace.resources.file.bundle.merge import merge_bundles
 from headrace.resources.file.bundle.opening import open_checkpoint
@@ -33,6 +36,7 @@ _PIECE = 1 << 22  # bytes that are copied, checked and written together
 _MANY = 1 << 25  # bytes that are worth the threads to read them
 _READERS = 4
 _SAVED = tuple(dtype for dtype in ANY if dtype not in (types.resource, types.variant))
+_NO_LINEAGE = Lineage()
 _TRAITS = {"stateful": True, "host": True, "blocking": True}
 
 # ---- saving
@@ -50,6 +54,13 @@ save_slices = op(
 )  # fmt: skip
 
 
+save_rows = op(
+    "_SaveRows(prefix: string, now: string, since: string, base: string, tensor_names: string, shape_and_slices: string, "
+    "rows: N*int64, whole: N*bool, tensors: list(dtypes)) -> ()",
+    dtypes=_SAVED, transfers=True, saves=True, **_TRAITS,
+)  # fmt: skip
+
+
 def _save_shape(prefix, tensor_names, *rest):
     prefix.with_rank(0)
     tensor_names.merge_with([len(rest[-1])])
@@ -61,6 +72,9 @@ def _save_shape(prefix, tensor_names, *rest):
 save_v2.shape(_save_shape)
 save.shape(_save_shape)
 save_slices.shape(_save_shape)
+save_rows.shape(
+    lambda prefix, now, since, base, names, slices, rows, whole, tensors: _save_shape(prefix, names, slices, tensors)
+)
 
 
 @save_v2.kernel
@@ -80,29 +94,64 @@ def _(filename, tensor_names, shapes_and_slices, data, *, node):
     _save(filename, tensor_names, shapes_and_slices, data, node.attrs["T"])
 
 
-def _save(prefix, names, slices, tensors, dtypes):
+@save_rows.kernel
+def _(prefix, now, since, base, tensor_names, shape_and_slices, rows, whole, tensors, *, node):
+    """Writes a bundle called ``now``; of the first tensors, where they are not ``whole``, only these rows.
+
+    Their others are in the bundle ``base`` of the same folder, which is called ``since``.
+    """
+    lineage = Lineage(*(one.item().decode() for one in (now, base, since)))
+    chosen = [None if every else some for some, every in zip(rows, whole, strict=True)]
+    _save(prefix, tensor_names, shape_and_slices, tensors, node.attrs["dtypes"], chosen, lineage)
+
+
+class _Saved(NamedTuple):
+    """What is written under one name: all of a tensor, or these rows of one of that shape."""
+
+    name: str
+    part: tuple[tuple[int, ...], Extents] | None
+    dtype: Any
+    shape: tuple[int, ...]
+    rows: Any
+    values: Any
+
+    @property
+    def place(self):
+        return self.name, () if self.part is None else self.part
+
+
+def _save(prefix, names, slices, tensors, dtypes, chosen=(), lineage=_NO_LINEAGE):
     specs = [_parsed(spec) for spec in slices]
     texts = [name.decode() for name in names]
     for name, tensor, spec in zip(texts, tensors, specs, strict=True):
         _check_part(name, tuple(tensor.shape), spec)
     later = deferring()
-    if later is not None:
-        tensors = [copy_of(tensor) for tensor in tensors]
-    saved = sorted(zip(texts, tensors, dtypes, specs, strict=True), key=_name_and_slice)
+    saved = []
+    for name, spec, dtype, tensor, rows in zip_longest(texts, specs, dtypes, tensors, chosen):
+        values = tensor if rows is None else tensor.index_select(0, rows.to(tensor.device))
+        values = values if later is None else copy_of(values)
+        saved.append(
+            _Saved(name, spec, dtype.base_dtype, tuple(tensor.shape), None if rows is None else rows.cpu(), values)
+        )
+    saved.sort(key=lambda one: one.place)
     if later is None:
-        _write(_path(prefix), saved, _pieces)
+        _write(_path(prefix), saved, _pieces, lineage)
     else:
-        later.defer(SHARDS, partial(_write, _path(prefix), saved, _stable_pieces))
+        later.defer(SHARDS, partial(_write, _path(prefix), saved, _stable_pieces, lineage))
 
 
-def _write(path, saved, pieces):
-    with one_file() as check, BundleWriter(path) as writer:
-        for name, tensor, dtype, part in saved:
+def _write(path, saved, pieces, lineage):
+    with one_file() as check, BundleWriter(path, lineage) as writer:
+        for one in saved:
             check()
-            if dtype.base_dtype == string:
-                writer.add_strings(name, np.asarray(tensor), part)
+            if one.dtype == string:
+                writer.add_strings(one.name, np.asarray(one.values), one.part)
+                continue
+            values = _while(check, pieces(one.values))
+            if one.rows is None:
+                writer.add(one.name, one.dtype, one.shape, values, one.part)
             else:
-                writer.add(name, dtype.base_dtype, tuple(tensor.shape), _while(check, pieces(tensor)), part)
+                writer.add_rows(one.name, one.dtype, one.shape, one.rows.numpy(), values, one.part)
         check()
 
 
@@ -110,11 +159,6 @@ def _while(check, pieces):
     for piece in pieces:
         check()
         yield piece
-
-
-def _name_and_slice(saved):
-    name, _, _, part = saved
-    return name, () if part is None else part
 
 
 def _parsed(spec: bytes) -> tuple[tuple[int, ...], Extents] | None:

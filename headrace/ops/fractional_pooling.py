@@ -89,10 +89,6 @@ def _weights(rows_counted, columns_counted):
     return both.reshape(len(rows_counted), len(columns_counted), -1)
 
 
-def _max(value, rows, columns):
-    return _gathered(value, rows[0], columns[0]).amax(-1)
-
-
 def _avg(value, rows, columns):
     weights = _weights(rows[1], columns[1])[None, :, :, None]
     total = (_gathered(value, rows[0], columns[0]) * weights).sum(-1)
@@ -154,7 +150,7 @@ def _pool(name, reduce):
     return definition
 
 
-max_pool = _pool("FractionalMaxPool", _max)
+max_pool = _pool("FractionalMaxPool", lambda value, rows, columns: _gathered(value, rows[0], columns[0]).amax(-1))
 avg_pool = _pool("FractionalAvgPool", _avg)
 _SEQUENCES = "row_pooling_sequence: host int64[1], col_pooling_sequence: host int64[1]; overlapping: bool = False"
 

@@ -296,12 +296,8 @@ def _stitch_on_host(merged, indices, data, rest):
     return merged
 
 
-def _largest(index):
-    return int(index.numpy().max()) if index.is_cpu else int(index.max())
-
-
 def _stitch(indices, data):
-    largest = [_largest(i) for i in indices if i.numel()]
+    largest = [int((i.numpy() if i.is_cpu else i).max()) for i in indices if i.numel()]
     size = max(largest) + 1 if largest else 0
     rest = data[0].shape[indices[0].ndim :]
     if isinstance(data[0], np.ndarray):

@@ -11,7 +11,7 @@ from headrace.core import errors
 from headrace.core.dtypes import ANY, int32, resource, variant
 from headrace.core.dtypes import bool as bool_
 from headrace.core.registry import op
-from headrace.core.shape import TensorShape
+from headrace.core.shape import TensorShape, fits
 from headrace.ops.shared.resource import check_resource, shared_resource
 from headrace.ops.shared.string_array import array_of
 from headrace.resources.calling.batch import empty_batch, pad_and_stack, split, stack, whole
@@ -171,15 +171,11 @@ def _check(queue, components, leading):
                 f"Type mismatch in tuple component {i}. Expected {queue.dtypes[i].name}, got {received}",
             )  # fmt: skip
     for i, (component, shape) in enumerate(zip(components, queue.sizes, strict=False)):
-        if component.shape != leading + shape and not _fits(component.shape, leading + shape):
+        if component.shape != leading + shape and not fits(component.shape, leading + shape):
             raise errors.InvalidArgumentError(
                 None, None,
                 f"Shape mismatch in tuple component {i}. Expected {_sizes(leading + shape)}, got {_sizes(component.shape)}",
             )  # fmt: skip
-
-
-def _fits(shape, expected):
-    return len(shape) == len(expected) and all(b is None or a == b for a, b in zip(shape, expected, strict=True))
 
 
 def _sizes(shape):

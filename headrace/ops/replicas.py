@@ -13,10 +13,10 @@ from headrace.core.dtypes import FLOATING, INDEX
 from headrace.core.registry import op
 from headrace.ops.shared.resource import check_resource, shared_resource
 from headrace.ops.shared.string_array import scalar_of
-from headrace.resources.calling.value import TORCH_DTYPES
 from headrace.resources.state.replicas.machine import Rule
 from headrace.resources.state.replicas.replicas import Replica, Replicas
 from headrace.resources.state.replicas.staged import StagedRows, StagedTensors
+from headrace.resources.state.replicas.written import Written
 
 # ---- a session's share
 
@@ -101,27 +101,30 @@ def _(replica, state, *, done):
     return replica.replicas.arrive(replica.member, int(step), released)
 
 
-lead = op("_LeadReplicas(replica: resource) -> ()", stateful=True, host=True, asynchronous=True)
+lead = op("_LeadReplicas(replica: resource) -> (unfinished: bool)", stateful=True, host=True, asynchronous=True)
 lead.not_differentiable()
-lead.shape(lambda replica: [])
+lead.shape(lambda replica: ())
 
 
 @lead.begin
 def _(replica, *, done):
+    """Whether an update was begun, by a worker that is lost."""
     check_resource(replica, Replica)
-    return replica.replicas.stand(replica.member, done)
+    return replica.replicas.stand(
+        replica.member, lambda unfinished, error: done(None if error else np.array(unfinished), error)
+    )
 
 
 offer = op(
-    "_NextUpdate(replica: resource) -> (ticket: int64, counted: int64, present: int64)",
+    "_NextUpdate(replica: resource; finishes: bool) -> (ticket: int64, counted: int64, present: int64)",
     stateful=True, host=True, asynchronous=True,
 )  # fmt: skip
 offer.not_differentiable()
-offer.shape(lambda replica: [(), (None,), (None,)])
+offer.shape(lambda *arguments: [(), (None,), (None,)])
 
 
 @offer.begin
-def _(replica, *, done):
+def _(replica, finishes, *, done):
     check_resource(replica, Replica)
 
     def handed_out(update, error):
@@ -130,7 +133,7 @@ def _(replica, *, done):
         else:
             done([np.array(update.ticket), np.array(update.counted), np.array(update.present)], None)
 
-    return replica.replicas.offer(replica.member, handed_out)
+    return replica.replicas.offer(replica.member, finishes, handed_out)
 
 
 updated = op("_UpdateIsMade(replica: resource, ticket: host int64) -> ()", stateful=True, host=True)
@@ -181,8 +184,7 @@ def _staged(name, resource_class):
     def _(context):
         dtype, shape = context.attrs["dtype"], context.attrs["shape"]
         return shared_resource(
-            context, resource_class, lambda own_name: resource_class(own_name, shape, TORCH_DTYPES[dtype]),
-            {"dtype": dtype, "shape": shape},
+            context, resource_class, lambda own_name: resource_class(own_name, shape), {"dtype": dtype, "shape": shape},
         )  # fmt: skip
 
 
@@ -219,31 +221,64 @@ def _(handle, state, indices, values):
     handle.stage(int(state[0]), (indices, values))
 
 
-_UPDATE = "ticket: host int64, counted: host int64[1], present: host int64[1]"
-take = op(
-    f"_TakeTensors(handle: resource, {_UPDATE}, otherwise: list(T); dtype: type) -> (mean: dtype)",
-    dtype=FLOATING, T=FLOATING, stateful=True, host=True,
-)  # fmt: skip
-take.not_differentiable()
-take.shape(lambda *arguments: None)
+_UPDATE = "counted: host int64[1], present: host int64[1]"
+mean = op(
+    f"_MeanOfTensors(handle: resource, {_UPDATE}; dtype: type) -> (mean: dtype)",
+    dtype=FLOATING,
+    stateful=True,
+    host=True,
+)
+mean.not_differentiable()
+mean.shape(lambda *arguments: None)
 
 
-@take.kernel
-def _(handle, ticket, counted, present, otherwise, dtype):
-    """``otherwise``: what to give if the update was made here before, in place of zeros."""
+@mean.kernel
+def _(handle, counted, present, dtype):
     check_resource(handle, StagedTensors)
-    return handle.take(ticket, counted, present, *otherwise)
+    return handle.mean(counted, present)
 
 
-take_rows = op(
-    f"_TakeRows(handle: resource, {_UPDATE}; dtype: type, Tindices: type) -> (indices: Tindices, values: dtype)",
+mean_of_rows = op(
+    f"_MeanOfRows(handle: resource, {_UPDATE}; dtype: type, Tindices: type) -> (indices: Tindices, values: dtype)",
     dtype=FLOATING, Tindices=INDEX, stateful=True, host=True,
 )  # fmt: skip
-take_rows.not_differentiable()
-take_rows.shape(lambda *arguments: [(None,), None])
+mean_of_rows.not_differentiable()
+mean_of_rows.shape(lambda *arguments: [(None,), None])
 
 
-@take_rows.kernel
-def _(handle, ticket, counted, present, dtype, Tindices):
+@mean_of_rows.kernel
+def _(handle, counted, present, dtype, Tindices):
     check_resource(handle, StagedRows)
-    return handle.take(ticket, counted, present, Tindices)
+    return handle.mean(counted, present)
+
+
+# ---- writes of an update
+
+written = op(
+    '_Written(; container: string = "", shared_name: string = "") -> (handle: resource)',
+    handle=True, stateful=True, host=True,
+)  # fmt: skip
+written.not_differentiable()
+written.shape(lambda *arguments: ())
+written.state(lambda context: context.resource(Written, Written))
+
+note = op("_NoteWritten(written: resource, ticket: host int64) -> ()", stateful=True, host=True)
+note.not_differentiable()
+note.shape(lambda *arguments: [])
+
+
+@note.kernel
+def _(written, ticket):
+    check_resource(written, Written)
+    written.note(int(ticket))
+
+
+is_written = op("_IsWritten(written: resource, ticket: host int64) -> (done: bool)", stateful=True, host=True)
+is_written.not_differentiable()
+is_written.shape(lambda *arguments: ())
+
+
+@is_written.kernel
+def _(written, ticket):
+    check_resource(written, Written)
+    return np.array(written.is_done(int(ticket)))

@@ -116,7 +116,7 @@ def reshaped(tensor, shape):
         raise ValueError(f"Size {min(d for d in shape if d is not None)} must be non-negative in the shape {shape}")
     total = tensor.num_elements()
     if total is None:
-        return _same_elements(tensor.tuple, dims)
+        return dims if tensor.tuple is not None or dims else ()
     product = math.prod(d for d in dims if d is not None)
     if None not in dims:
         if product != total:
@@ -130,11 +130,6 @@ def reshaped(tensor, shape):
     elif shape.count(-1) == 1 and None not in shape:
         dims[dims.index(None)] = _left_over(tensor.tuple, shape)
     return dims
-
-
-def _same_elements(old, dims):
-    """The static shape of a reshape whose input has unknown sizes."""
-    return dims if old is not None or dims else ()
 
 
 @reshape.value

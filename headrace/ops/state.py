@@ -325,11 +325,11 @@ take_touched.shape(lambda ref, since, now, asker, small: [[None], []])
 def _(ref, since, now, asker, small):
     """The rows written since ``asker`` called a moment ``since``.  Or ``whole``: more than half were, or it has few bytes.
 
-    What reads the values must wait for this node.
+    What reads the values must wait for this node.  A moment without a name is not remembered.
     """
-    buffer = ref.value
-    if isinstance(buffer, torch.Tensor) and buffer.nbytes >= small:
-        rows = ref.take_touched(asker, since.item().decode(), now.item().decode())
+    buffer, moment = ref.value, now.item().decode()
+    if moment and isinstance(buffer, torch.Tensor) and buffer.nbytes >= small:
+        rows = ref.take_touched(asker, since.item().decode(), moment)
         if rows is not None and 2 * len(rows) <= len(buffer):
             return rows, torch.tensor(False)
     return torch.zeros(0, dtype=torch.int64), torch.tensor(True)

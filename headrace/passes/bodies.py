@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headrace.graph.body import Detached
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 _OWN = ("then_branch", "else_branch", "cond", "body")
@@ -40,6 +41,13 @@ def _within(graph: StepGraph, seen: set[StepGraph]) -> Iterator[StepGraph]:
                 seen.add(body)
                 yield from _within(body, seen)
                 yield body
+
+
+def nodes_within(graph: StepGraph) -> list[Node]:
+    """The nodes of a graph, of its bodies, and of the functions of datasets in it."""
+    nodes = [node for one in (graph, *bodies_within(graph)) for node in one.nodes]
+    inner = [a.body for node in nodes for a in node.attrs.values() if isinstance(a, Detached)]
+    return nodes + [node for body in inner for node in nodes_within(body)]
 
 
 def border(node: Node) -> Iterator[tuple[Value, Value]]:

@@ -69,7 +69,7 @@ class Chooser:
         types = self.types if types is None else types
         chosen = self._first.get((wish, types))
         if chosen is None:
-            fitting = (name for name, parts in self._devices if _meets(parts, wish) and (parts[3] or "CPU") in types)
+            fitting = (name for name, parts in self._devices if meets(parts, wish) and (parts[3] or "CPU") in types)
             chosen = self._first[wish, types] = next(fitting, "")
         return chosen
 
@@ -121,7 +121,7 @@ class Chooser:
 
     def _absent(self, wish: Parts) -> tuple[str, str]:
         """What there is not, and what the user can do about it."""
-        if any(_meets(parts, (*wish[:3], None, None)) for _, parts in self._devices):
+        if any(meets(parts, (*wish[:3], None, None)) for _, parts in self._devices):
             soft = "Use allow_soft_placement=True in ConfigProto to fall back on the CPU of the same task."
             return "no such device is registered", soft
         if all(parts[0] == "localhost" for _, parts in self._devices):
@@ -131,7 +131,7 @@ class Chooser:
     def _failure(self, asks: Sequence[Ask], wish: Parts) -> InvalidArgumentError:
         node = next((ask.node for ask in asks if ask.device), asks[0].node)
         reason, cure = self._absent(wish)
-        there = {parts[3] or "CPU" for _, parts in self._devices if _meets(parts, wish)} or self.types
+        there = {parts[3] or "CPU" for _, parts in self._devices if meets(parts, wish)} or self.types
         for n in (ask.node for ask in asks):
             if not runs_on_host(n) and not any(self.has_kernel(n, t) for t in there):
                 types = {k: v.name for k, v in n.attrs.items() if hasattr(v, "as_numpy_dtype")}
@@ -201,5 +201,6 @@ def _joined(wish: Parts, more: Parts) -> Parts:
     return job, replica, task, device_type, index  # type: ignore[return-value]
 
 
-def _meets(full: Parts, wish: Parts) -> bool:
+def meets(full: Parts, wish: Parts) -> bool:
+    """Whether a device has every part that is wished."""
     return all(want is None or want == have for want, have in zip(wish, full, strict=True))

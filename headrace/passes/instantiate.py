@@ -97,7 +97,7 @@ def drop_inputs(graph: StepGraph) -> StepGraph:
 def _cut(node: Node, used: set[Value], whole: bool, build: Build, recursion: Recursion, effects: set[Node]) -> None:
     """``whole``: a node waits for this one, and so for all its inputs: effects before those that are not used still run."""
     node.attrs = dict(node.attrs)
-    results = _first_result(node)
+    results = int("cond" in node.attrs)
     indices = [i for i, v in enumerate(node.outputs[results:]) if v in used or (whole and i < node.attrs["visible"])]
     inputs = node.inputs
     if "f" in node.attrs:
@@ -114,10 +114,6 @@ def _wait_for_effects(node: Node, before: Sequence[Value], effects: set[Node]) -
     """The node waits for those of the inputs it had before that it has lost and that come after effects."""
     lost = [v.op for v in before if v not in node.inputs and v.op in effects]
     node.control_inputs = list(dict.fromkeys([*node.control_inputs, *lost]))
-
-
-def _first_result(node: Node) -> int:
-    return 1 if "cond" in node.attrs else 0
 
 
 def _cut_if(node: Node, indices: list[int], build: Build, effects: set[Node]) -> None:

@@ -69,9 +69,10 @@ def tie_holders(graph: StepGraph) -> StepGraph:
     anchors: dict[Value, Node] = {}
     for node, used in used_of_holders([*graph.fetches, *graph.targets]).items():
         for value in needed_inputs(node, used):
-            if _is_free(value.op):
-                continue
             maker = value.op
+            traits = maker.op_def.traits
+            if (traits.constant or traits.handle) and not maker.predecessors():  # in no frame and no branch
+                continue
             # A Switch runs even if this output is dead; who waits for a holder would have it compute all that it can.
             if (len(maker.outputs) > 1 and maker.op_def.traits.primitive) or holds(maker):
                 maker = anchors.get(value) or anchors.setdefault(value, _anchor(value, graph))
@@ -80,11 +81,6 @@ def tie_holders(graph: StepGraph) -> StepGraph:
     if anchors:
         graph.sort()
     return graph
-
-
-def _is_free(node: Node) -> bool:
-    """Whether it belongs to no frame and no branch."""
-    return bool(node.op_def.traits.constant or node.op_def.traits.handle) and not node.predecessors()
 
 
 def _anchor(value: Value, graph: StepGraph) -> Node:

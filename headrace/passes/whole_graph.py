@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from headrace.core.dtypes import resource
 from headrace.core.errors import OpError
@@ -25,7 +25,7 @@ from headrace.graph.body import FuncGraph
 from headrace.graph.functional import first_result, first_variable
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.passes.choose_device import COLOCATED, MAKER, USER, Ask, Choice, Chooser, parts_of
+from headrace.passes.choose_device import COLOCATED, MAKER, USER, Ask, Choice, Chooser, meets, parts_of
 from headrace.passes.inline import merged_device
 from headrace.passes.read import ref_positions
 
@@ -223,7 +223,7 @@ class WholeGraph:
 
 def _home(choice: Choice, asks: Sequence[Ask]) -> Home:
     parts = parts_of(choice.device)
-    heard = (a for a in asks if a.device and _meets(parts, parts_of(a.device)))
+    heard = (a for a in asks if a.device and meets(parts, parts_of(a.device)))
     return Home(choice.device, choice.fell_back, min(heard, key=lambda a: a.rank, default=None))
 
 
@@ -324,7 +324,3 @@ def _border(op: Operation, bodies: Sequence[FuncGraph]) -> Iterator[tuple[Tensor
         yield from zip(op.inputs[first_variable(op) :], body.inputs, strict=False)
     yield from zip(loop.outputs, loop.args, strict=False)
     yield from zip(op._outputs[first_result(op) :], loop.args, strict=False)
-
-
-def _meets(full: Any, wish: Any) -> bool:
-    return all(want is None or want == have for want, have in zip(wish, full, strict=True))

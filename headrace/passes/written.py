@@ -35,6 +35,11 @@ def _bodies(node: Node) -> list[StepGraph]:
     return [*bodies_of(node), *([function] if isinstance(function, StepGraph) else [])]
 
 
+def may_write(node: Node) -> bool:
+    """Whether a node writes variables; one that holds bodies may."""
+    return node.op_def.traits.writes or bool(_bodies(node))
+
+
 def all_names(graph: StepGraph, seen: set[StepGraph] | None = None) -> set[str]:
     """The names of the nodes of a step, also of those inside bodies."""
     seen = set() if seen is None else seen

@@ -57,8 +57,41 @@ def build(typer: Any) -> Any:
     app.command(short_help="What the tasks of a running cluster do.")(top)
     launch = launching.command(typer)
     app.command(context_settings=OWN_ARGUMENTS, short_help="Run a program as servers and workers on Ray.")(launch)
+    _add_moves(app, typer, target)
     _add_own(app, typer, as_json)
     return app
+
+
+def _add_moves(app: Any, typer: Any, target: Any) -> None:
+    """The commands for tasks that change their process."""
+    task = Annotated[str, typer.Option(help="The task to move: ps:2.")]
+    to = Annotated[str, typer.Option(help="host:port of the server that is to have it, as all tasks reach it.")]
+    there = Annotated[int, typer.Option("--port", help="Where it listens there; 0: any free port.", min=0, max=65535)]
+    wait = Annotated[float, typer.Option(help="Seconds for the steps under way to end.", min=0)]
+
+    def move(target, task, to, port=0, wait=60.0):
+        from headrace.tools.move import move
+
+        raise typer.Exit(move(target, task, to, port, wait))
+
+    move.__annotations__ = {"target": target, "task": task, "to": to, "port": there, "wait": wait}
+    move.__doc__ = "Move a task of a running cluster, with all its state, to another server process."
+    move.__doc__ += "\n\nExample: headrace move grpc://host1:2222 --task ps:2 --to host3:2222"
+    app.command(short_help="Move a task of a running cluster to another process.")(move)
+
+    address = Annotated[str, typer.Argument(help="host:port to serve at, as all tasks reach it.")]
+    cluster = Annotated[str | None, typer.Option(help="grpc://host:port of any task of a cluster that it is to join.")]
+    tasks = Annotated[list[str] | None, typer.Option("--task", help="A task to take over: ps:2. May be repeated.")]
+
+    def serve(address, cluster=None, tasks=None):
+        from headrace.tools.move import serve
+
+        raise typer.Exit(serve(address, cluster, tasks or ()))
+
+    serve.__annotations__ = {"address": address, "cluster": cluster, "tasks": tasks}
+    serve.__doc__ = "Serve without a task, or with tasks of a running cluster that are taken over."
+    serve.__doc__ += "\n\nExample: headrace serve host3:2222 --cluster grpc://host1:2222 --task ps:2"
+    app.command(short_help="A server process that takes over tasks.")(serve)
 
 
 def _add_own(app: Any, typer: Any, as_json: Any) -> None:
@@ -84,6 +117,19 @@ def _add_own(app: Any, typer: Any, as_json: Any) -> None:
     cache.__annotations__ = {"prune": prune, "as_json": as_json}
     cache.__doc__ = "Say where compiled code is kept and how large it is.\n\nExample: headrace cache --prune 30"
     app.command(short_help="Where compiled code is kept; --prune removes old code.")(cache)
+
+    path = Annotated[str, typer.Argument(help="A file, a folder, or the prefix of a checkpoint.")]
+    limit = Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)]
+
+    def inspect(path, as_json=False, limit=50):
+        from headrace.tools.inspect import show
+
+        raise typer.Exit(show(path, as_json, limit))
+
+    inspect.__annotations__ = {"path": path, "as_json": as_json, "limit": limit}
+    inspect.__doc__ = "Say what is in a checkpoint, a SavedModel, a graph, an event file or a file of records."
+    inspect.__doc__ += "\n\nExample: headrace inspect model/"
+    app.command(short_help="What is in a checkpoint, SavedModel, graph, event or record file.")(inspect)
 
     def demo(arguments=()):
         from headrace.tools.demo import main as run_demo

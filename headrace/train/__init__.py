@@ -90,6 +90,7 @@ from headrace.library.input.producer import (
 from headrace.core import checkpoint_def as _checkpoint_def
 from headrace.library.train.saver.builder import BaseSaverBuilder as BaseSaverBuilder
 from headrace.library.train.saver.exact_state import exact_state as exact_state
+from headrace.library.train.saver.incremental import merge_checkpoint as merge_checkpoint
 from headrace.library.train.saver.initialize import (
     init_from_checkpoint as init_from_checkpoint, warm_start as warm_start,
 )

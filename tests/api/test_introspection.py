@@ -104,8 +104,7 @@ RENAMED = {
 
 
 @pytest.mark.parametrize("name", RENAMED)
-def test_raw_ops_take_the_names_of_tensorflow(name: str) -> None:
-    with tf.Session() as session:
-        value = session.run(RENAMED[name]())
+def test_raw_ops_take_the_names_of_tensorflow(session: tf.Session, name: str) -> None:
+    value = session.run(RENAMED[name]())
     expected = {"Split": [2], "ExpandDims": [[4, 6]], "Where": [[1]]}
     assert value.tolist() == expected.get(name, [4, 6])

@@ -28,11 +28,10 @@ class TestStash:
         _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.sin(a) * x), (0, x))
         return x, y, tf.gradients(y, x)[0]
 
-    def test_is_made_only_by_steps_that_use_it(self):
+    def test_is_made_only_by_steps_that_use_it(self, session):
         x, y, g = self.loop()
-        with tf.Session() as session:
-            assert "_PushStash" not in types(session, [y], [x])
-            assert "_PushStash" in types(session, [g], [x])
+        assert "_PushStash" not in types(session, [y], [x])
+        assert "_PushStash" in types(session, [g], [x])
 
     def test_two_gradients_of_one_loop_do_not_disturb_each_other(self):
         x, y, g = self.loop()
@@ -138,7 +137,7 @@ class TestFlow:
         both = tf.gradients([cut, whole], [x, z])
         assert [run(gradient, feeds).tolist() for gradient in both] == [[0, 0], 9]
 
-    def test_rows_gathered_in_a_branch_in_a_loop(self):
+    def test_rows_gathered_in_a_branch_in_a_loop(self, session):
         table = tf.Variable(np.ones([4, 2]))
 
         def body(i, a):
@@ -146,10 +145,9 @@ class TestFlow:
 
         _, y = tf.while_loop(lambda i, _: i < 3, body, (0, tf.zeros([2, 2], tf.float64)))
         train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(y))
-        with tf.Session() as session:
-            session.run(table.initializer)
-            session.run(train)
-            np.testing.assert_allclose(session.run(table)[:, 0], [0.8, 0.7, 0.9, 1.0])
+        session.run(table.initializer)
+        session.run(train)
+        np.testing.assert_allclose(session.run(table)[:, 0], [0.8, 0.7, 0.9, 1.0])
 
     def test_rows_of_a_gradient_taken_in_a_branch_in_a_loop(self):
         table = tf.Variable(np.ones([3, 2]))
@@ -227,7 +225,7 @@ class TestInside:
         y = tf.cond(p, lambda: tf.gradients(tf.reduce_sum(loop) + branch, v)[0], lambda: v)
         assert run(y, {p: True}).tolist() == [4 + 3, 32 + 12]
 
-    def test_an_update_in_one_branch_for_a_loss_made_outside(self):
+    def test_an_update_in_one_branch_for_a_loss_made_outside(self, session):
         p, v = tf.placeholder(tf.bool, []), tf.Variable([1.0, 2.0])
         loss = tf.reduce_sum(v * v)
 
@@ -236,14 +234,13 @@ class TestInside:
                 return tf.constant(1)
 
         done = tf.cond(p, update, lambda: tf.constant(0))
-        with tf.Session() as session:
-            session.run(v.initializer)
-            assert session.run(done, {p: False}) == 0
-            assert session.run(v).tolist() == [1, 2]
-            assert session.run(done, {p: True}) == 1
-            assert session.run(v).tolist() == [0.5, 1]
+        session.run(v.initializer)
+        assert session.run(done, {p: False}) == 0
+        assert session.run(v).tolist() == [1, 2]
+        assert session.run(done, {p: True}) == 1
+        assert session.run(v).tolist() == [0.5, 1]
 
-    def test_through_a_step_of_learning(self):
+    def test_through_a_step_of_learning(self, session):
         w, x = tf.placeholder(tf.float64, []), tf.constant([1.0, 2.0], tf.float64)
 
         def adapted(row):
@@ -253,9 +250,8 @@ class TestInside:
         loss = tf.reduce_sum(tf.map_fn(adapted, x))
         g = tf.gradients(loss, w)[0]
         eps = 1e-6
-        with tf.Session() as session:
-            high, low = session.run(loss, {w: 0.7 + eps}), session.run(loss, {w: 0.7 - eps})
-            assert session.run(g, {w: 0.7}) == pytest.approx((high - low) / (2 * eps), rel=1e-6)
+        high, low = session.run(loss, {w: 0.7 + eps}), session.run(loss, {w: 0.7 - eps})
+        assert session.run(g, {w: 0.7}) == pytest.approx((high - low) / (2 * eps), rel=1e-6)
 
 
 def test_training_through_a_loop():
@@ -307,9 +303,8 @@ class TestConstant:
         wanted = {"while": 8.0, "cond": -2.0, "map": 6.0, "scan": 7.0, "nested": 2.0, "function": 8.0}
         assert found == pytest.approx(wanted)
 
-    def test_what_is_not_fed_is_folded_into_the_body(self):
+    def test_what_is_not_fed_is_folded_into_the_body(self, session):
         c = tf.constant(2.0)
         _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * tf.exp(tf.sqrt(c))), (0, 1.0))
-        with tf.Session() as session:
-            assert {"Exp", "Sqrt"}.isdisjoint(types(session, [y]))
-            assert {"Exp", "Sqrt"} <= set(types(session, [y], [c]))
+        assert {"Exp", "Sqrt"}.isdisjoint(types(session, [y]))
+        assert {"Exp", "Sqrt"} <= set(types(session, [y], [c]))

@@ -139,15 +139,14 @@ class TestHigherOrder:
             (g,) = tf.gradients(g, x)
         assert run(g) == pytest.approx(48.0)
 
-    def test_gradient_penalty(self) -> None:
+    def test_gradient_penalty(self, session: tf.Session) -> None:
         w = tf.Variable([[1.0, -2.0], [0.5, 3.0]])
         x = tf.constant([[0.3, -0.7]])
         y = tf.reduce_sum(tf.tanh(tf.matmul(x, w)))
         (gx,) = tf.gradients(y, x)
         penalty = tf.square(tf.sqrt(tf.reduce_sum(tf.square(gx))) - 1.0)
-        with tf.Session() as sess:
-            sess.run(w.initializer)
-            assert tf.test.compute_gradient_error(w, [2, 2], penalty, [], x_init_value=sess.run(w)) < 1e-2
+        session.run(w.initializer)
+        assert tf.test.compute_gradient_error(w, [2, 2], penalty, [], x_init_value=session.run(w)) < 1e-2
 
     def test_hessian(self) -> None:
         x = tf.constant([1.0, 2.0])

@@ -13,12 +13,6 @@ from headrace.client.tensor_handle import TensorHandle
 from headrace.resources.state.session_tensor import SessionTensors
 
 
-@pytest.fixture
-def session() -> Any:
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
-
-
 def kept(session: Any) -> int:
     return len(SessionTensors.of(session._resources, session._master.registered.owner))
 

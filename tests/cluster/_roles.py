@@ -140,6 +140,37 @@ def count(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     server._stop()
 
 
+def count_on_all(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """A worker whose steps add 1 to a counter on each parameter server, until something is asked; it tells how many they were."""
+    import headrace as tf
+
+    os.environ.update(SETTINGS)
+    server = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", index)
+    counters = []
+    for task in range(len(jobs["ps"])):
+        with tf.device(f"/job:ps/task:{task}"):
+            counters.append(tf.get_variable(f"counter{task}", [], tf.int64, initializer=tf.zeros_initializer()))
+    step = tf.group(*(counter.assign_add(1, use_locking=True) for counter in counters))
+    config = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
+    session = tf.train.MonitoredTrainingSession(server.target, index == 0, config=config, log_step_count_steps=None)
+
+    def steps() -> int:
+        count = 0
+        while not pipe.poll():
+            session.run(step)
+            count += 1
+        pipe.recv()
+        return count
+
+    def read() -> list[int]:
+        return [int(value) for value in session.run(counters)]
+
+    pipe.send("ready")
+    with session:
+        _answer(pipe, {"steps": steps, "read": read})
+    server._stop()
+
+
 def ask(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     """A client that is no task: a plain session on the cluster of a worker, which can also wait at a queue."""
     import headrace as tf
@@ -161,6 +192,48 @@ def ask(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
         "save": lambda: saver.save(session, f"{folder}/of_client"),
     })  # fmt: skip
     session.close()
+
+
+def pair(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """A worker whose steps add 1 to a variable on each of two servers; it can hold up all steps, and save."""
+    import headrace as tf
+    from headrace.client.cut import cut
+
+    os.environ.update(SETTINGS)
+    server = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", index)
+    made = []
+    for task in range(2):
+        with tf.device(f"/job:ps/task:{task}"):
+            made.append(tf.get_variable("ab"[task], [], tf.int32, initializer=tf.zeros_initializer()))
+    adds = [variable.assign_add(1, use_locking=True).op for variable in made]
+    saver = tf.train.Saver(sharded=True, consistent=True, asynchronous=True, consistent_wait_secs=60)
+    config = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
+    sessions: list[Any] = []
+    cuts: list[Any] = []
+
+    def session() -> Any:
+        if not sessions:
+            sessions.append(tf.Session(server.target, config=config))
+        return sessions[0]
+
+    def hold() -> str:
+        cuts.append(cut(session(), [f"/job:ps/replica:0/task:{task}" for task in range(2)]))
+        cuts[-1].__enter__()
+        return "held"
+
+    def save() -> list[int]:
+        path = saver.save(session(), f"{folder}/pair", write_meta_graph=False)
+        saver.wait()
+        return [int(tf.train.load_variable(path, name)) for name in "ab"]
+
+    pipe.send("ready")
+    _answer(pipe, {
+        "begin": lambda: session().run(tf.global_variables_initializer()), "hold": hold, "save": save,
+        "step": lambda: session().run(adds) and "done", "first": lambda: session().run(adds[0]),
+        "release": lambda: cuts.pop().__exit__(None, None, None), "again": lambda: sessions.pop().close(),
+        "read": lambda: [int(value) for value in session().run(made)],
+    })  # fmt: skip
+    server._stop()
 
 
 def _model(tf: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +221,62 @@ def test_an_unknown_task(cluster: LocalCluster) -> None:
         pytest.raises(errors.InvalidArgumentError, match=r"no task /job:ps/task:7; it knows .*test_cut\.py"),
     ):
         cut(session, ["/job:ps/task:7"])
+
+
+# ---- training
+
+
+MODES: dict[str, dict[str, Any]] = {
+    "SyncReplicasOptimizer": {}, "async": {}, "stale": {"staleness": 1}, "sync": {}, "backup": {"backups": 1},
+    "quorum": {"quorum": 1, "grace_ms": 50}, "local": {"steps": 2},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_chief_that_saves_each_step_while_replicas_train(cluster: LocalCluster, tmp_path: Path, mode: str) -> None:
+    """An update adds the same to two variables on two servers.  The update step that waits for gradients is not waited for."""
+    ready, done = threading.Event(), threading.Event()
+
+    def work(index: int) -> None:
+        device = f"/job:worker/task:{index}"
+        place = tf.train.replica_device_setter(cluster=cluster.spec, worker_device=device)
+        with tf.Graph().as_default(), tf.container(mode), tf.device(place):
+            step = tf.train.get_or_create_global_step()
+            made = [tf.get_variable(name, [4], initializer=tf.zeros_initializer()) for name in ("filler", "v", "w")]
+            loss = -tf.add_n([tf.reduce_sum(one) for one in made])
+            optimizer: Any = tf.train.GradientDescentOptimizer(1.0)
+            hooks = []
+            if mode == "SyncReplicasOptimizer":
+                optimizer = tf.train.SyncReplicasOptimizer(optimizer, replicas_to_aggregate=2)
+                hooks.append(optimizer.make_session_run_hook(index == 0))
+            else:
+                optimizer = tf.train.replicas(optimizer, mode, 2, **MODES[mode])
+            train = optimizer.minimize(loss, step)
+            assert {made[1].device, made[2].device} == {f"/job:ps/task:{i}" for i in range(2)}
+            saver = tf.train.Saver(
+                sharded=True, consistent=True, asynchronous=True, max_to_keep=0, consistent_wait_secs=20
+            )
+            if index:
+                assert ready.wait(60)
+            with tf.train.MonitoredTrainingSession(
+                cluster.target("worker", index), index == 0, str(tmp_path) if index == 0 else None,
+                tf.train.Scaffold(saver=saver), hooks, save_checkpoint_steps=1, save_summaries_steps=None,
+                log_step_count_steps=None, config=tf.ConfigProto(device_filters=["/job:ps", device]),
+            ) as session:  # fmt: skip
+                ready.set()
+                if index == 0:
+                    for _ in range(12):
+                        session.run(train)
+                    done.set()
+                while not done.is_set():  # so that the chief does not wait for its gradients
+                    with suppress(errors.DeadlineExceededError):
+                        session.run(train, options=tf.RunOptions(timeout_in_ms=1000))
+
+    with beside(lambda: work(0), lambda: work(1)) as failed:
+        pass
+    assert not failed, failed
+    paths = [str(path).removesuffix(".index") for path in tmp_path.glob("*.index")]
+    assert len(paths) >= 3
+    for path in paths:
+        v, w = (tf.train.load_variable(path, name) for name in "vw")
+        assert (v == w).all() and (v == v[0]).all(), (path, v, w)

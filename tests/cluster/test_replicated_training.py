@@ -35,7 +35,7 @@ class Model:
         self.step = tf.train.get_or_create_global_step()
         self.optimizer = wrap(tf.train.AdamOptimizer(0.05))
         self.train = self.optimizer.minimize(self.loss, self.step)
-        self.values = tf.trainable_variables()
+        self.values = self.all = tf.trainable_variables()
 
     @staticmethod
     def weights(name: str, shape: list[int]) -> Any:
@@ -97,6 +97,50 @@ def test_synchronous_workers_over_two_servers_equal_large_batches(cluster: Local
     for values in Job(cluster, "sync").run(body):
         for value, other in zip(values, expected, strict=True):
             np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-5)
+
+
+def test_an_update_that_was_begun_on_one_of_two_servers_is_finished(cluster: LocalCluster) -> None:
+    """By the other worker, of the gradients of both: variables, slots and the step are those of one large batch."""
+
+    def session(index: int) -> tuple[Any, Model, dict[str, list[Any]]]:
+        device = f"/job:worker/task:{index}"
+        setter = tf.train.replica_device_setter(cluster=cluster.spec, worker_device=device)
+        with tf.Graph().as_default() as graph, tf.device(setter):
+            model = Model(lambda one: tf.train.replicas(one, "sync", 2))
+            init, join = tf.global_variables_initializer(), tf.local_variables_initializer()
+            model.all = tf.global_variables()
+        ops: dict[str, list[Any]] = {}
+        for op in graph.get_operations():
+            ops.setdefault(op.type, []).append(op)
+        config = tf.ConfigProto(device_filters=["/job:ps", device], compile="off")
+        made = tf.Session(cluster.target("worker", index), graph, config)
+        if index == 0:
+            made.run(init)
+        made.run(join)
+        return made, model, ops
+
+    (first, model, ops), (second, other, others) = session(0), session(1)
+    with first, second, ThreadPoolExecutor(2) as pool:
+        lost = pool.submit(first.run, model.train, model.feeds(slice(0, None, 2)))
+        trained = pool.submit(second.run, other.train, other.feeds(slice(1, None, 2)))
+        assert not first.run(ops["_LeadReplicas"][0].outputs[0])
+        (note,) = [op for op in ops["_NoteWritten"] if "update_first" in op.control_inputs[0].name]
+        first.run(note)
+        first.close()
+        with pytest.raises((tf.errors.CancelledError, RuntimeError)):
+            lost.result(WAIT_S)
+        assert second.run(others["_LeadReplicas"][0].outputs[0])
+        second.run(others["_UpdateIsMade"][0])
+        trained.result(WAIT_S)
+        values = second.run(other.all)
+    with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(compile="off")) as alone:
+        model = Model(lambda one: one)
+        alone.run(tf.global_variables_initializer())
+        alone.run(model.train, model.feeds())
+        expected = alone.run(tf.global_variables())
+    assert len(values) == len(expected) == 9
+    for value, wanted in zip(values, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("worker_device", ["", "/job:worker"])

@@ -12,6 +12,7 @@ from cluster.ports import free_addresses, free_ports
 
 import headrace as tf
 from benchmarks._proxy import Proxy
+from headrace.cluster.addresses import Addresses
 from headrace.cluster.connection import close_client_endpoint
 from headrace.cluster.request import Introduction, Ping, ask
 from headrace.cluster.service import TaskService
@@ -185,7 +186,7 @@ def test_a_deadline_holds_where_nobody_answers(monkeypatch: pytest.MonkeyPatch) 
     try:
         x = tf.placeholder(tf.float32, [])
         y, z = x + 1.0, x + 2.0
-        server._service.addresses = {W0: proxy.address}  # what it tells clients
+        server._service.addresses = Addresses({W0: proxy.address})  # what it tells clients
         session = tf.Session(f"grpc://{proxy.address}")
         assert session.run(y, {x: 1.0}) == 2.0
         proxy.cut()

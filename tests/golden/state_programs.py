@@ -6,6 +6,7 @@ Every read is ordered after the writes it must see, so the results do not depend
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from golden.program import Programs
@@ -57,26 +58,18 @@ def repeat(tf: Any, body: Any, times: int = 10, **options: Any) -> Any:
     return tf.while_loop(lambda i: i < times, step, [0], **options)
 
 
-@add("sum")
-def _(tf: Any, variable: Make) -> Any:
+def _sum(tf: Any, variable: Make, **options: Any) -> Any:
     a, b = variable(0), variable(0)
 
     def body() -> Any:
         with tf.control_dependencies([tf.assign_add(a, 1)]):
             return tf.assign_add(b, a)
 
-    return after(tf, repeat(tf, body), a, b)
+    return after(tf, repeat(tf, body, **options), a, b)
 
 
-@add("sum_one_iteration_at_a_time")
-def _(tf: Any, variable: Make) -> Any:
-    a, b = variable(0), variable(0)
-
-    def body() -> Any:
-        with tf.control_dependencies([tf.assign_add(a, 1)]):
-            return tf.assign_add(b, a)
-
-    return after(tf, repeat(tf, body, parallel_iterations=1), a, b)
+add("sum")(_sum)
+add("sum_one_iteration_at_a_time")(partial(_sum, parallel_iterations=1))
 
 
 @add("explicit_reads")
@@ -114,8 +107,7 @@ def _(tf: Any, variable: Make) -> Any:
         return after(tf, repeat(tf, body, 3), a, b)
 
 
-@add("condition")
-def _(tf: Any, variable: Make) -> Any:
+def _condition(tf: Any, variable: Make, read: Callable[[Any, Any], Any], **options: Any) -> Any:
     a = variable(0)
 
     def step(i: Any) -> Any:
@@ -124,24 +116,13 @@ def _(tf: Any, variable: Make) -> Any:
 
     def go_on(i: Any) -> Any:
         with tf.control_dependencies([i]):
-            return tf.identity(a.read_value()) < 7
+            return read(tf, a) < 7
 
-    return after(tf, tf.while_loop(go_on, step, [0]), a)
+    return after(tf, tf.while_loop(go_on, step, [0], **options), a)
 
 
-@add("condition_by_name")
-def _(tf: Any, variable: Make) -> Any:
-    a = variable(0)
-
-    def step(i: Any) -> Any:
-        with tf.control_dependencies([tf.assign_add(a, 2)]):
-            return i + 1
-
-    def go_on(i: Any) -> Any:
-        with tf.control_dependencies([i]):
-            return a + 0 < 7
-
-    return after(tf, tf.while_loop(go_on, step, [0], parallel_iterations=1), a)
+add("condition")(partial(_condition, read=lambda tf, a: tf.identity(a.read_value())))
+add("condition_by_name")(partial(_condition, read=lambda tf, a: a + 0, parallel_iterations=1))
 
 
 @add("loop_variable_and_state")
@@ -159,26 +140,18 @@ def _(tf: Any, variable: Make) -> Any:
     return after(tf, tf.while_loop(lambda i, s: i < 4, step, [0, 0.0]), a)
 
 
-@add("branch")
-def _(tf: Any, variable: Make) -> Any:
+def _branch(tf: Any, variable: Make, taken: bool) -> Any:
     a, b = variable(5.0), variable(7.0)
 
     def then() -> Any:
         with tf.control_dependencies([tf.assign_add(a, 1.0)]):
             return a * 10.0 + b
 
-    return after(tf, tf.cond(tf.constant(True), then, lambda: a + b), a, b)
+    return after(tf, tf.cond(tf.constant(taken), then, lambda: a + b if taken else a - b), a, b)
 
 
-@add("other_branch")
-def _(tf: Any, variable: Make) -> Any:
-    a, b = variable(5.0), variable(7.0)
-
-    def then() -> Any:
-        with tf.control_dependencies([tf.assign_add(a, 1.0)]):
-            return a * 10.0 + b
-
-    return after(tf, tf.cond(tf.constant(False), then, lambda: a - b), a, b)
+add("branch")(partial(_branch, taken=True))
+add("other_branch")(partial(_branch, taken=False))
 
 
 @add("branch_after_write")

@@ -68,13 +68,12 @@ class TestListsOfTensors:
         with pytest.raises(TypeError):
             tf.convert_to_tensor([1.5, tf.constant(2)])
 
-    def test_they_are_cast_to_the_dtype_that_is_asked_for(self) -> None:
+    def test_they_are_cast_to_the_dtype_that_is_asked_for(self, session: tf.Session) -> None:
         whole = tf.convert_to_tensor([[tf.constant(2.7), 3], [4, tf.constant(5)]], tf.int32)
         assert [n.name for n in whole.graph.get_operations() if n.type == "Cast"] == ["Cast"]
         zeros = tf.zeros([tf.constant(2, tf.int64), 3])
-        with tf.Session() as session:
-            assert session.run(whole).tolist() == [[2, 3], [4, 5]]
-            assert session.run(zeros).shape == (2, 3)
+        assert session.run(whole).tolist() == [[2, 3], [4, 5]]
+        assert session.run(zeros).shape == (2, 3)
 
     def test_the_first_that_has_it_forbids_others(self) -> None:
         with pytest.raises(

@@ -155,11 +155,10 @@ class TestFinalize:
             with pytest.raises(RuntimeError, match="Graph is finalized and cannot be modified"):
                 change()
 
-    def test_running_still_works(self) -> None:
+    def test_running_still_works(self, session: tf.Session) -> None:
         x = tf.constant(1.0)
         tf.get_default_graph().finalize()
-        with tf.Session() as session:
-            assert session.run(x) == 1.0
+        assert session.run(x) == 1.0
 
 
 class TestDefaultGraph:
@@ -277,15 +276,14 @@ class TestScopes:
         with pytest.raises(TypeError), tf.control_dependencies([3]):
             pass
 
-    def test_feeding_and_fetching_can_be_forbidden(self) -> None:
+    def test_feeding_and_fetching_can_be_forbidden(self, session: tf.Session) -> None:
         graph = tf.get_default_graph()
         x = tf.constant(1.0)
         assert graph.is_feedable(x) and graph.is_fetchable(x)
         graph.prevent_feeding(x)
         graph.prevent_fetching(x.op)
         assert not graph.is_feedable(x) and not graph.is_fetchable(x)
-        with tf.Session() as session:
-            with pytest.raises(ValueError, match="not fetchable|marked as not fetchable"):
-                session.run(x)
-            with pytest.raises(ValueError, match="may not be fed"):
-                session.run(tf.identity(x), {x: 2.0})
+        with pytest.raises(ValueError, match="not fetchable|marked as not fetchable"):
+            session.run(x)
+        with pytest.raises(ValueError, match="may not be fed"):
+            session.run(tf.identity(x), {x: 2.0})

@@ -107,15 +107,14 @@ def test_tensors_as_messages(value: object, text: str) -> None:
     np.testing.assert_array_equal(tf.make_ndarray(message), np.array(value, tf.make_ndarray(message).dtype))
 
 
-def test_quantized_numbers_are_records_of_numpy() -> None:
+def test_quantized_numbers_are_records_of_numpy(session: tf.Session) -> None:
     records = np.array([(1,), (2,)], dtype=tf.quint8.as_numpy_dtype)
     assert tf.make_tensor_proto([(1,), (2,)], dtype=tf.quint8).tensor_content == b"\x01\x02"
     fed = tf.placeholder(tf.quint8, [2])
-    with tf.Session() as session:
-        assert session.run(tf.constant([(1,), (200,)], dtype=tf.quint8)).tolist() == [1, 200]
-        for numbers in (tf.constant(records), tf.constant([1, 2], dtype=tf.quint8)):
-            np.testing.assert_allclose(session.run(tf.dequantize(numbers, 0.0, 255.0)), [1, 2])
-        np.testing.assert_allclose(session.run(tf.dequantize(fed, 0.0, 255.0), {fed: records}), [1, 2])
+    assert session.run(tf.constant([(1,), (200,)], dtype=tf.quint8)).tolist() == [1, 200]
+    for numbers in (tf.constant(records), tf.constant([1, 2], dtype=tf.quint8)):
+        np.testing.assert_allclose(session.run(tf.dequantize(numbers, 0.0, 255.0)), [1, 2])
+    np.testing.assert_allclose(session.run(tf.dequantize(fed, 0.0, 255.0), {fed: records}), [1, 2])
 
 
 def test_messages_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,13 +96,12 @@ class TestOperation:
         with pytest.raises(ValueError, match="different graph"):
             b._add_control_input(foreign)
 
-    def test_an_input_can_be_rewired(self) -> None:
+    def test_an_input_can_be_rewired(self, session: tf.Session) -> None:
         a, b = tf.constant(1.0), tf.constant(2.0)
         y = raw_ops.Neg(a)
-        with tf.Session() as session:
-            assert session.run(y) == -1.0
-            y.op._update_input(0, b)
-            assert session.run(y) == -2.0
+        assert session.run(y) == -1.0
+        y.op._update_input(0, b)
+        assert session.run(y) == -2.0
         assert a.consumers() == [] and b.consumers() == [y.op]
         with pytest.raises(TypeError, match="is float32; .* is int32"):
             y.op._update_input(0, tf.constant(1))

@@ -24,17 +24,15 @@ class TestIndexedSlices:
         assert slices(dense=False).shape.ndims is None
         assert "IndexedSlices(indices=" in repr(s) and "dense_shape" in repr(s)
 
-    def test_rows_that_repeat_add_up(self) -> None:
+    def test_rows_that_repeat_add_up(self, session: tf.Session) -> None:
         s = tf.IndexedSlices(tf.constant([[1.0], [2.0], [4.0]]), tf.constant([2, 0, 2]), tf.constant([3, 1]))
         dense = tf.convert_to_tensor(s)
         assert dense.shape.as_list() == [3, 1]
-        with tf.Session() as session:
-            assert session.run(dense).tolist() == [[2.0], [0.0], [5.0]]
-            assert session.run(raw_ops.Neg(s)).tolist() == [[-2.0], [0.0], [-5.0]]
+        assert session.run(dense).tolist() == [[2.0], [0.0], [5.0]]
+        assert session.run(raw_ops.Neg(s)).tolist() == [[-2.0], [0.0], [-5.0]]
 
-    def test_negative(self) -> None:
-        with tf.Session() as session:
-            assert session.run((-slices()).values).tolist() == [[-1.0, -2.0], [-3.0, -4.0]]
+    def test_negative(self, session: tf.Session) -> None:
+        assert session.run((-slices()).values).tolist() == [[-1.0, -2.0], [-3.0, -4.0]]
 
     def test_no_dense_shape(self) -> None:
         with pytest.raises(ValueError, match="without dense_shape"):
@@ -66,12 +64,11 @@ class TestIndexedSlices:
         with pytest.raises(ValueError, match="requested dtype int32"):
             tf.convert_to_tensor_or_indexed_slices(s, tf.int32)
 
-    def test_fetched_and_fed(self) -> None:
+    def test_fetched_and_fed(self, session: tf.Session) -> None:
         s = slices()
-        with tf.Session() as session:
-            value = session.run(s)
-            assert value.values.tolist() == [[1.0, 2.0], [3.0, 4.0]] and value.indices.tolist() == [0, 2]
-            assert value.dense_shape.tolist() == [4, 2]
+        value = session.run(s)
+        assert value.values.tolist() == [[1.0, 2.0], [3.0, 4.0]] and value.indices.tolist() == [0, 2]
+        assert value.dense_shape.tolist() == [4, 2]
 
 
 class TestSparseTensor:

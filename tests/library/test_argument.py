@@ -70,16 +70,15 @@ def test_negative_numbers_are_not_counted(weights):
 
 @pytest.mark.parametrize("values", [[[1.0, 2.0], [3.0, 4.0]], [["a", "b"], ["c", "d"]]], ids=["floats", "strings"])
 @pytest.mark.parametrize("condition, other", [([True], [0, 1]), ([True, False], [0]), ([[True, False]], [0, 1])])
-def test_where_does_not_broadcast(values, condition, other):
+def test_where_does_not_broadcast(session, values, condition, other):
     """Sizes that come only when the step runs; a vector chooses among rows."""
     t = tf.constant(values)
     given, e = tf.placeholder(tf.bool, [None] * np.ndim(condition)), tf.placeholder(t.dtype, [None, None])
-    with tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="same shape.*condition .* t .* e "):
-            session.run(tf.where(given, t, e), {given: condition, e: [values[i] for i in other]})
-        rows = tf.placeholder(tf.bool, [None])
-        chosen = session.run(tf.where(rows, t, e), {rows: [True, False], e: values[::-1]})
-        assert chosen.tolist() == session.run(tf.gather(t, [0, 0])).tolist()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="same shape.*condition .* t .* e "):
+        session.run(tf.where(given, t, e), {given: condition, e: [values[i] for i in other]})
+    rows = tf.placeholder(tf.bool, [None])
+    chosen = session.run(tf.where(rows, t, e), {rows: [True, False], e: values[::-1]})
+    assert chosen.tolist() == session.run(tf.gather(t, [0, 0])).tolist()
 
 
 @pytest.mark.parametrize("method", ["bilinear", "nearest"])

@@ -23,13 +23,12 @@ def test_one_channel_makes_one_column(padding, compiled):
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-def test_one_channel_of_a_volume_makes_one_column(stride):
+def test_one_channel_of_a_volume_makes_one_column(session, stride):
     draw = np.random.default_rng(0)
     volume, filters = draw.normal(size=(2, 3, 4, 4, 1)), draw.normal(size=(2, 1, 3, 1, 2))
-    with tf.Graph().as_default(), tf.Session() as session:
-        single, double = (
-            tf.nn.conv3d(tf.constant(volume.astype(t)), filters.astype(t), [1, stride, 1, 3, 1], "VALID")
-            for t in ("float32", "float64")
-        )
-        assert single.shape[3] == 1
-        np.testing.assert_allclose(*session.run([single, double]), rtol=1e-4, atol=1e-5)
+    single, double = (
+        tf.nn.conv3d(tf.constant(volume.astype(t)), filters.astype(t), [1, stride, 1, 3, 1], "VALID")
+        for t in ("float32", "float64")
+    )
+    assert single.shape[3] == 1
+    np.testing.assert_allclose(*session.run([single, double]), rtol=1e-4, atol=1e-5)

@@ -170,12 +170,11 @@ RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", RUNNING)
-def test_when_it_runs(case: str) -> None:
+def test_when_it_runs(interpreted: tf.Session, case: str) -> None:
     build, words = RUNNING[case]
-    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-        node = build()
-        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
-            session.run(node)
+    node = build()
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        interpreted.run(node)
 
 
 DEPTH_POOLS = {
@@ -186,29 +185,26 @@ DEPTH_POOLS = {
 
 
 @pytest.mark.parametrize("case", DEPTH_POOLS)
-def test_pools_across_the_depth(case: str) -> None:
+def test_pools_across_the_depth(interpreted: tf.Session, case: str) -> None:
     ksize, strides, words = DEPTH_POOLS[case]
-    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-        pooled = tf.nn.max_pool(IMAGE, ksize, strides, "SAME")
-        with pytest.raises(tf.errors.UnimplementedError, match=words):
-            session.run(pooled)
+    pooled = tf.nn.max_pool(IMAGE, ksize, strides, "SAME")
+    with pytest.raises(tf.errors.UnimplementedError, match=words):
+        interpreted.run(pooled)
 
 
-def test_no_integers_need_no_range() -> None:
-    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-        empty = [tf.random_uniform([0], 5, 5, tf.int32), tf.random.stateless_uniform([0], [1, 2], 5, 5, tf.int64)]
-        assert [v.shape for v in session.run(empty)] == [(0,), (0,)]
+def test_no_integers_need_no_range(interpreted: tf.Session) -> None:
+    empty = [tf.random_uniform([0], 5, 5, tf.int32), tf.random.stateless_uniform([0], [1, 2], 5, 5, tf.int64)]
+    assert [v.shape for v in interpreted.run(empty)] == [(0,), (0,)]
 
 
 @pytest.mark.parametrize("constant", [True, False])
-def test_defaults_of_placeholders_are_refused_as_fed_values_are(constant: bool) -> None:
+def test_defaults_of_placeholders_are_refused_as_fed_values_are(interpreted: tf.Session, constant: bool) -> None:
     features = tf.ones([2, 3]) if constant else tf.random_uniform([2, 3])
     labels = tf.placeholder_with_default([1], None)
     loss = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
         features=tf.placeholder_with_default(features, None), labels=labels
     ).loss
-    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-        assert session.run(loss, {labels: [1, 2]}).shape == (2,)
-        for feeds in ({}, {labels: [1]}):
-            with pytest.raises(tf.errors.InvalidArgumentError, match="the same first dimension"):
-                session.run(loss, feeds)
+    assert interpreted.run(loss, {labels: [1, 2]}).shape == (2,)
+    for feeds in ({}, {labels: [1]}):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="the same first dimension"):
+            interpreted.run(loss, feeds)

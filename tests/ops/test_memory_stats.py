@@ -38,13 +38,12 @@ def test_the_most_bytes_in_use_are_counted_on_accelerators_only() -> None:
         session.run(most)
 
 
-def test_the_limit_of_the_cpu_is_the_memory_of_the_machine() -> None:
+def test_the_limit_of_the_cpu_is_the_memory_of_the_machine(session: tf.Session) -> None:
     with tf.device("/cpu:0"):
         limit = tf.contrib.memory_stats.BytesLimit()
-    with tf.Session() as session:
-        number = session.run(limit)
-        listed = next(d for d in session.list_devices() if d.device_type == "CPU")
-        assert number == listed.memory_limit_bytes == session.device_stats()[CPU + "0"].bytes_limit
+    number = session.run(limit)
+    listed = next(d for d in session.list_devices() if d.device_type == "CPU")
+    assert number == listed.memory_limit_bytes == session.device_stats()[CPU + "0"].bytes_limit
     assert number == next(d for d in list_local_devices() if d.device_type == "CPU").memory_limit
     assert 2**26 < number < 2**50
 

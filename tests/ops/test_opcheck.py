@@ -104,7 +104,7 @@ WITHOUT_SAMPLES = {
     "GetSessionTensor": "takes what another step kept; tests/client/test_tensor_handle.py runs it",
     "DeleteSessionTensor": "takes what another step kept; tests/client/test_tensor_handle.py runs it",
     **dict.fromkeys(
-        ("MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save", "SaveSlices", "SaveV2"),
+        ("MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save", "SaveSlices", "SaveV2", "_SaveRows"),
         "reads or writes files; tests/ops/test_checkpoint.py runs it",
     ),
     **dict.fromkeys(

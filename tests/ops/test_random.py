@@ -179,12 +179,11 @@ def test_seeds_that_agree_in_their_low_bits_give_other_streams() -> None:
     assert len({v.tobytes() for v in values}) == 4
 
 
-def test_concurrent_steps_share_a_stream_without_repeating() -> None:
+def test_concurrent_steps_share_a_stream_without_repeating(session: tf.Session) -> None:
     x = tf.random_uniform([50], seed=3)
     found: list[np.ndarray] = []
-    with tf.Session() as sess:
-        sess.run(x)
-        run_threads(*[lambda: [found.append(sess.run(x)) for _ in range(20)]] * 4)
+    session.run(x)
+    run_threads(*[lambda: [found.append(session.run(x)) for _ in range(20)]] * 4)
     assert len({v.tobytes() for v in found}) == 80
 
 

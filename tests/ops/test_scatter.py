@@ -109,7 +109,7 @@ def test_bad_indices_are_named(index: int) -> None:
             updated(lambda v, f=function: f(v, [[index, 0]], [1.0]))
 
 
-def test_shapes_are_checked_while_building_and_while_running() -> None:
+def test_shapes_are_checked_while_building_and_while_running(session: tf.Session) -> None:
     v = tf.Variable(START)
     with pytest.raises(ValueError, match="updates.shape"):
         tf.scatter_add(v, [0], [[1.0, 2.0, 3.0]])
@@ -118,31 +118,28 @@ def test_shapes_are_checked_while_building_and_while_running() -> None:
     with pytest.raises(TypeError, match="IndexedSlices"):
         v.scatter_add(3)
     rows = tf.placeholder(tf.float32)
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        with pytest.raises(errors.InvalidArgumentError, match="updates.shape"):
-            sess.run(tf.scatter_add(v, [0, 1], rows), {rows: ROWS})
+    session.run(v.initializer)
+    with pytest.raises(errors.InvalidArgumentError, match="updates.shape"):
+        session.run(tf.scatter_add(v, [0, 1], rows), {rows: ROWS})
 
 
-def test_reads_before_an_update_see_the_old_rows() -> None:
+def test_reads_before_an_update_see_the_old_rows(session: tf.Session) -> None:
     v = tf.Variable(START)
     before = v.value()[3]
     with tf.control_dependencies([before]):
         update = tf.scatter_add(v, [3], [[1.0, 1.0]])
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        old, new = sess.run([before, update])
+    session.run(v.initializer)
+    old, new = session.run([before, update])
     np.testing.assert_array_equal(old, START[3])
     np.testing.assert_array_equal(new[3], START[3] + 1)
 
 
-def test_count_up_to() -> None:
+def test_count_up_to(session: tf.Session) -> None:
     n = tf.Variable(0)
     count = n.count_up_to(2)
-    with tf.Session() as sess:
-        sess.run(n.initializer)
-        assert [sess.run(count), sess.run(count)] == [0, 1]
-        with pytest.raises(errors.OutOfRangeError, match="Reached limit of 2"):
-            sess.run(count)
-        assert sess.run(n) == 2
-        assert sess.run(tf.count_up_to(n, 5)) == 2
+    session.run(n.initializer)
+    assert [session.run(count), session.run(count)] == [0, 1]
+    with pytest.raises(errors.OutOfRangeError, match="Reached limit of 2"):
+        session.run(count)
+    assert session.run(n) == 2
+    assert session.run(tf.count_up_to(n, 5)) == 2

@@ -17,12 +17,6 @@ def after(before: Any, make: Any) -> Any:
         return make()
 
 
-@pytest.fixture
-def session() -> Any:
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
-
-
 @pytest.mark.parametrize("version", ["", "V2"])
 def test_last_in_first_out(session: Any, version: str) -> None:
     limit = {"max_size": 5} if version else {}

@@ -102,12 +102,11 @@ RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", RUNNING)
-def test_refused_when_it_runs(case: str) -> None:
+def test_refused_when_it_runs(session: tf.Session, case: str) -> None:
     build, words = RUNNING[case]
-    with tf.Session() as session:
-        node = build()
-        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
-            session.run(node)
+    node = build()
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        session.run(node)
 
 
 BUILDING: dict[str, tuple[Callable[[], Any], str]] = {
@@ -125,21 +124,20 @@ def test_refused_while_building(case: str) -> None:
         build()
 
 
-def test_what_is_accepted() -> None:
+def test_what_is_accepted(session: tf.Session) -> None:
     strings = tf.as_string(["text"], shortest=True)
     none = tf.multinomial(np.zeros([0, 3], np.float32), 2)
     pooled = tf.nn.fractional_avg_pool(
         np.arange(16, dtype=np.int32).reshape(1, 4, 4, 1), [1, 2.0, 2.0, 1], deterministic=True, seed=1
     )
     dense = tf.matrix_determinant(np.float32([SINGULAR, np.zeros([2, 2]), np.ones([2, 2])]))
-    with tf.Session() as session:
-        assert session.run(strings).tolist() == [b"text"]
-        assert session.run(none).shape == (0, 2)
-        assert session.run(pooled[0]).ravel().tolist() == [2, 4, 10, 12]  # cut off, as TensorFlow's
-        np.testing.assert_allclose(session.run(dense), [0, 0, 0], atol=1e-6)
+    assert session.run(strings).tolist() == [b"text"]
+    assert session.run(none).shape == (0, 2)
+    assert session.run(pooled[0]).ravel().tolist() == [2, 4, 10, 12]  # cut off, as TensorFlow's
+    np.testing.assert_allclose(session.run(dense), [0, 0, 0], atol=1e-6)
 
 
-def test_products_of_float32_and_bfloat16() -> None:
+def test_products_of_float32_and_bfloat16(session: tf.Session) -> None:
     a = np.arange(6, dtype=np.float32).reshape(2, 3)
     x, y = tf.constant(a), tf.cast(tf.constant(a), tf.bfloat16)
     products = [
@@ -149,23 +147,21 @@ def test_products_of_float32_and_bfloat16() -> None:
     ]
     gradients = tf.gradients(products[0], [x, y])
     assert [p.dtype for p in products] == [tf.float32] * 3 and [g.dtype for g in gradients] == [tf.float32, tf.bfloat16]
-    with tf.Session() as session:
-        for value in session.run(products):
-            np.testing.assert_array_equal(value, a @ a.T)
-        for value in session.run(gradients):
-            np.testing.assert_array_equal(value, [[3, 5, 7]] * 2)
+    for value in session.run(products):
+        np.testing.assert_array_equal(value, a @ a.T)
+    for value in session.run(gradients):
+        np.testing.assert_array_equal(value, [[3, 5, 7]] * 2)
 
 
 @pytest.mark.parametrize("weights", [None, 1.0, [1.0, 0.0], [0.0, 0.0]])
-def test_precision_and_recall_at_k_with_weights(weights: Any) -> None:
+def test_precision_and_recall_at_k_with_weights(session: tf.Session, weights: Any) -> None:
     labels, predictions = np.int64([[0], [1]]), np.float32([[0.1, 0.9, 0.0], [0.2, 0.3, 0.5]])
     keywords = {} if weights is None else {"weights": np.float32(weights)}
     precision = tf.metrics.precision_at_k(labels, predictions, 2, **keywords)[1]
     recall = tf.metrics.recall_at_k(labels, predictions, 2, **keywords)[1]
     average = tf.metrics.average_precision_at_k(labels, predictions, 2, **keywords)[1]
-    with tf.Session() as session:
-        session.run(tf.local_variables_initializer())
-        values = session.run([precision, recall, average])
+    session.run(tf.local_variables_initializer())
+    values = session.run([precision, recall, average])
     nan = float("nan")
     expected = {"None": (0.5, 1, 0.5), "1.0": (0.5, 1, 0.5), "[1.0, 0.0]": (0.5, 1, 0.5), "[0.0, 0.0]": (nan, nan, 0)}
     np.testing.assert_allclose(values, expected[str(weights)])

@@ -62,13 +62,12 @@ def test_handles_of_one_name_become_one() -> None:
     assert [n.type for n in nodes].count("VariableV2") == 1 and [n.type for n in nodes].count("_Read") == 2
 
 
-def test_a_read_through_another_handle_keeps_its_value() -> None:
+def test_a_read_through_another_handle_keeps_its_value(session: tf.Session) -> None:
     one, two = handle(), raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name="v", name="other")
     read = raw.ReadVariableOp(resource=one, dtype=tf.float32)
     with tf.control_dependencies([read]):
         write = raw.AssignVariableOp(resource=two, value=[7.0, 7.0])
     with tf.control_dependencies([write]):
         later = tf.identity(read)
-    with tf.Session() as session:
-        session.run(raw.AssignVariableOp(resource=one, value=[1.0, 2.0]))
-        assert session.run(later).tolist() == [1.0, 2.0]
+    session.run(raw.AssignVariableOp(resource=one, value=[1.0, 2.0]))
+    assert session.run(later).tolist() == [1.0, 2.0]

@@ -163,13 +163,12 @@ class TestApart:
             session.run(second.op)
             assert session.run([a, b]) == [0.5, 0.75]
 
-    def test_two_updates_of_one_variable(self) -> None:
+    def test_two_updates_of_one_variable(self, session: tf.Session) -> None:
         v = tf.Variable(1.0)
         updates = [tf.raw_ops.ApplyGradientDescent(v._ref(), 0.5, 1.0).op for _ in range(2)]
-        with tf.Session() as session:
-            session.run(v.initializer)
-            session.run(updates)
-            assert session.run(v) == 0.0
+        session.run(v.initializer)
+        session.run(updates)
+        assert session.run(v) == 0.0
 
     def test_a_fetched_update(self) -> None:
         a, b = tf.Variable(1.0), tf.Variable(2.0)
@@ -191,13 +190,12 @@ class TestApart:
 
 
 class TestErrors:
-    def test_an_uninitialized_variable_is_named(self) -> None:
+    def test_an_uninitialized_variable_is_named(self, session: tf.Session) -> None:
         made, loss = _model()
         train = tf.train.AdamOptimizer().apply_gradients([(tf.ones_like(v.initial_value), v) for v in made])
-        with tf.Session() as session:
-            session.run([v.initializer for v in tf.global_variables() if v is not made[2]])
-            with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value v2") as caught:
-                session.run(train)
+        session.run([v.initializer for v in tf.global_variables() if v is not made[2]])
+        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value v2") as caught:
+            session.run(train)
         assert "update_v2/ApplyAdam" in str(caught.value) and "test_fuse_updates.py" in str(caught.value)
 
     def test_a_gradient_of_another_shape_is_named(self) -> None:

@@ -34,29 +34,27 @@ def test_values(mode: str) -> None:
         np.testing.assert_array_equal(after, [-11, -12])
 
 
-def test_shadow_of_a_trained_variable() -> None:
+def test_shadow_of_a_trained_variable(session: tf.Session) -> None:
     w = tf.Variable(1.0, name="w")
     shadow = tf.Variable(0.0, name="shadow")
     train = tf.train.GradientDescentOptimizer(0.5).minimize(tf.square(w))
     with tf.control_dependencies([train]):
         update = tf.assign(shadow, w * 10.0)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        for _ in range(3):
-            sess.run(update.op)
-            assert sess.run(shadow) == pytest.approx(10 * sess.run(w))
+    session.run(tf.global_variables_initializer())
+    for _ in range(3):
+        session.run(update.op)
+        assert session.run(shadow) == pytest.approx(10 * session.run(w))
 
 
-def test_two_writes_in_a_row() -> None:
+def test_two_writes_in_a_row(session: tf.Session) -> None:
     v = tf.Variable(1.0, name="v")
     first = tf.assign_add(v, 1.0)
     with tf.control_dependencies([first]):
         second = tf.assign(v, v * 10.0)
     with tf.control_dependencies([second]):
         last = v + 0.5
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        assert sess.run([last, v.read_value()])[0] == 20.5
+    session.run(v.initializer)
+    assert session.run([last, v.read_value()])[0] == 20.5
 
 
 @pytest.mark.parametrize("mode", ["off", "always"])
@@ -78,13 +76,12 @@ def test_a_copy_taken_before_the_write_keeps_its_value(mode: str, write) -> None
             np.testing.assert_array_equal(value, sess.run(v))
 
 
-def test_how_far_a_variable_moved() -> None:
+def test_how_far_a_variable_moved(session: tf.Session) -> None:
     v = tf.Variable(1.0)
     before = v.read_value()
     train = tf.train.GradientDescentOptimizer(0.25).minimize(tf.square(v))
     with tf.control_dependencies([train]):
         moved = v - before
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        assert sess.run(moved) == -0.5
-        assert sess.run(moved) == -0.25
+    session.run(v.initializer)
+    assert session.run(moved) == -0.5
+    assert session.run(moved) == -0.25

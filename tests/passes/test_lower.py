@@ -61,12 +61,11 @@ def test_a_next_value_that_depends_on_nothing_in_the_loop():
     assert both(tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, 7.0), (0, 1.0))) == (3, 7)
 
 
-def test_arrays_and_random_numbers():
+def test_arrays_and_random_numbers(session):
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     assert both(tf.map_fn(lambda r: tf.reduce_sum(r) * r, x)).tolist() == [[3, 6], [21, 28]]
-    with tf.Session() as session:
-        session._master.planner.lower = True
-        drawn = session.run(tf.map_fn(lambda r: tf.random_uniform([]), tf.zeros([5])))
+    session._master.planner.lower = True
+    drawn = session.run(tf.map_fn(lambda r: tf.random_uniform([]), tf.zeros([5])))
     assert len(set(drawn.tolist())) == 5
 
 

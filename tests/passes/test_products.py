@@ -142,13 +142,12 @@ class TestShareTranspose:
         _, products, feed = self._products(5, rows=55)
         assert "_TransposeCopy" in piped(products, list(feed), []).to_text()
 
-    def test_same_values(self) -> None:
+    def test_same_values(self, session: tf.Session) -> None:
         w, products, feed = self._products(6)
-        with tf.Session() as sess:
-            sess.run(w.initializer)
-            matrix = sess.run(w)
-            for got, x in zip(sess.run(products, feed), feed.values(), strict=True):
-                np.testing.assert_allclose(got, x @ matrix.T, rtol=1e-4, atol=1e-4)
+        session.run(w.initializer)
+        matrix = session.run(w)
+        for got, x in zip(session.run(products, feed), feed.values(), strict=True):
+            np.testing.assert_allclose(got, x @ matrix.T, rtol=1e-4, atol=1e-4)
 
 
 class TestTrim:

@@ -142,12 +142,11 @@ class TestFoldShapes:
         size = raw_ops.Shape(placeholder([None, 3]), name="size")
         assert lines(step([size], [], [], fold_shapes))[1].startswith("%size = Shape(%x)")
 
-    def test_an_update_behind_a_shape_still_runs(self) -> None:
+    def test_an_update_behind_a_shape_still_runs(self, session: tf.Session) -> None:
         v = raw_ops.VariableV2(shape=[2], dtype=tf.float32, name="v")
         size = raw_ops.Shape(raw_ops.Assign(v, [1.0, 2.0]), name="size")
-        with tf.Session() as session:
-            assert session.run(size).tolist() == [2]
-            assert session.run(v).tolist() == [1.0, 2.0]
+        assert session.run(size).tolist() == [2]
+        assert session.run(v).tolist() == [1.0, 2.0]
 
     def test_waiting_for_a_folded_shape(self) -> None:
         size = raw_ops.Shape(placeholder([4, 3]), name="size")

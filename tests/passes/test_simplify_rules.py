@@ -153,45 +153,41 @@ class TestWhatStays:
         x = matrix()
         assert kinds(step([x * 0.0], [x], [], simplify)) == ["Mul"]
 
-    def test_a_write_before_the_factor_that_is_dropped_happens(self) -> None:
+    def test_a_write_before_the_factor_that_is_dropped_happens(self, session: tf.Session) -> None:
         v = tf.Variable(1.0, use_resource=False)
         x = tf.placeholder(tf.float32, [])
         with tf.control_dependencies([tf.assign_add(v, 1.0)]):
             one = tf.constant(1.0)
         y = x * one
-        with tf.Session() as session:
-            session.run(v.initializer)
-            assert session.run(y, {x: 5.0}) == 5.0
-            assert session.run(v) == 2.0
+        session.run(v.initializer)
+        assert session.run(y, {x: 5.0}) == 5.0
+        assert session.run(v) == 2.0
 
-    def test_what_a_node_waits_for_still_runs_first(self) -> None:
+    def test_what_a_node_waits_for_still_runs_first(self, session: tf.Session) -> None:
         v = tf.Variable(1.0, use_resource=False)
         x = tf.placeholder(tf.float32, [])
         with tf.control_dependencies([tf.assign_add(v, 1.0)]):
             y = x * 1.0
-        with tf.Session() as session:
-            session.run(v.initializer)
-            assert session.run(y, {x: 3.0}) == 3.0
-            assert session.run(v) == 2.0
+        session.run(v.initializer)
+        assert session.run(y, {x: 3.0}) == 3.0
+        assert session.run(v) == 2.0
 
-    def test_a_value_taken_before_a_write_keeps_it(self) -> None:
+    def test_a_value_taken_before_a_write_keeps_it(self, session: tf.Session) -> None:
         """v * 1, taken before the write, is not the variable's value after it."""
         v = tf.Variable(1.0)
         before = v * 1.0
         with tf.control_dependencies([tf.assign_add(v, 1.0)]):
             after = before + tf.constant(10.0)
-        with tf.Session() as session:
-            session.run(v.initializer)
-            assert session.run(after) == 11.0
+        session.run(v.initializer)
+        assert session.run(after) == 11.0
 
-    def test_a_fetched_variable_is_a_copy(self) -> None:
+    def test_a_fetched_variable_is_a_copy(self, session: tf.Session) -> None:
         v = tf.Variable([1.0, 2.0])
         y = v * 1.0
-        with tf.Session() as session:
-            session.run(v.initializer)
-            first = session.run(y)
-            session.run(tf.assign_add(v, [1.0, 1.0]))
-            np.testing.assert_array_equal(first, [1.0, 2.0])
+        session.run(v.initializer)
+        first = session.run(y)
+        session.run(tf.assign_add(v, [1.0, 1.0]))
+        np.testing.assert_array_equal(first, [1.0, 2.0])
 
     def test_fed_and_fetched_tensors_keep_their_meaning(self) -> None:
         x = matrix()
@@ -217,13 +213,12 @@ class TestWhatStays:
         with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="mine"):
             session.run(y, {x: [[1.0, 2.0]], "z:0": [[1.0], [2.0]]})
 
-    def test_in_a_loop_and_a_branch(self) -> None:
+    def test_in_a_loop_and_a_branch(self, session: tf.Session) -> None:
         x = tf.placeholder(tf.float32, [])
         loop = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.negative(-(y * 1.0)) + 2.0), [0, x])[1]
         branch = tf.cond(x > 0, lambda: (x * 2.0) * 3.0, lambda: x / 1.0)
-        with tf.Session() as session:
-            assert session.run([loop, branch], {x: 1.0}) == [7.0, 6.0]
-            assert session.run([loop, branch], {x: -1.0}) == [5.0, -1.0]
+        assert session.run([loop, branch], {x: 1.0}) == [7.0, 6.0]
+        assert session.run([loop, branch], {x: -1.0}) == [5.0, -1.0]
 
     def test_an_unknown_pass_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HEADRACE_PASSES_OFF", "simplify,nonsense")
@@ -281,16 +276,15 @@ def test_random_expressions_keep_their_value(program) -> None:  # type: ignore[n
         np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4 * (1 + np.nanmax(np.abs(right), initial=0)))
 
 
-def test_where_of_shapes_that_turn_out_to_differ_is_refused() -> None:
+def test_where_of_shapes_that_turn_out_to_differ_is_refused(session: tf.Session) -> None:
     """A condition that is known does not hide it: ``tf.where`` does not broadcast."""
     x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
     chosen = tf.where(tf.constant([True, True]), x, y)
     known = tf.where(tf.constant([True, True]), tf.identity([1.0, 2.0]), tf.identity([3.0, 4.0]))
-    with tf.Session() as session:
-        assert session.run(chosen, {x: [1.0, 2.0], y: [3.0, 4.0]}).tolist() == [1.0, 2.0]
-        assert session.run(known).tolist() == [1.0, 2.0]
-        with pytest.raises(tf.errors.InvalidArgumentError):
-            session.run(chosen, {x: [1.0, 2.0], y: [3.0]})
+    assert session.run(chosen, {x: [1.0, 2.0], y: [3.0, 4.0]}).tolist() == [1.0, 2.0]
+    assert session.run(known).tolist() == [1.0, 2.0]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(chosen, {x: [1.0, 2.0], y: [3.0]})
 
 
 def test_the_unread_end_of_an_index_is_not_computed() -> None:

@@ -69,7 +69,7 @@ def test_what_somebody_waits_for_stays() -> None:
     assert not _after(graph)[read.name]
 
 
-def test_all_uses_of_a_read_see_one_value() -> None:
+def test_all_uses_of_a_read_see_one_value(interpreted: tf.Session) -> None:
     v = tf.get_variable("v", initializer=2.0, use_resource=True)
     value = v.read_value()
     queue = tf.FIFOQueue(5, tf.float32, [[]])
@@ -78,10 +78,9 @@ def test_all_uses_of_a_read_see_one_value() -> None:
         write = v.assign(10.0, read_value=False)  # nothing orders it and what uses the value after the wait
     graph = _sunk([value * taken, value + 1.0], targets=[write])
     assert sum(n.op_def.traits.reads_buffer for n in graph.nodes) == 1
-    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-        session.run([v.initializer, queue.enqueue(7.0)])
-        product, total, _ = session.run([value * taken, value + 1.0, write])
-        assert (product, total, session.run(v)) == (14.0, 3.0, 10.0)
+    interpreted.run([v.initializer, queue.enqueue(7.0)])
+    product, total, _ = interpreted.run([value * taken, value + 1.0, write])
+    assert (product, total, interpreted.run(v)) == (14.0, 3.0, 10.0)
 
 
 def _copies(fetches, feeds, targets) -> list[str]:  # type: ignore[no-untyped-def]

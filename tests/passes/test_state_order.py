@@ -114,30 +114,28 @@ class TestProtectReads:
         write = raw_ops.AssignAdd(v, raw_ops.Neg(read), name="write")
         assert ordered([write])[1] == []
 
-    def test_a_write_that_takes_a_view_of_what_it_overwrites(self) -> None:
+    def test_a_write_that_takes_a_view_of_what_it_overwrites(self, session: tf.Session) -> None:
         v = variable(shape=(2, 2))
         flipped = raw_ops.Transpose(v, [1, 0])
         write = raw_ops.Assign(v, flipped, name="write")
         assert ordered([], [write.op])[1] == ["v/_read"]
-        with tf.Session() as session:
-            session.run(raw_ops.Assign(v, [[1.0, 2.0], [3.0, 4.0]]))
-            session.run(write)
-            assert session.run(v).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+        session.run(raw_ops.Assign(v, [[1.0, 2.0], [3.0, 4.0]]))
+        session.run(write)
+        assert session.run(v).tolist() == [[1.0, 3.0], [2.0, 4.0]]
 
     def test_the_write_of_another_variable_does_not_matter(self) -> None:
         v, w = variable("v"), variable("w")
         read = raw_ops.Identity(v, name="read")
         assert ordered([read], [raw_ops.Assign(w, [1.0, 1.0]).op])[1] == []
 
-    def test_a_read_between_two_writes(self) -> None:
+    def test_a_read_between_two_writes(self, session: tf.Session) -> None:
         v = variable()
         first = raw_ops.Assign(v, [1.0, 2.0], name="first")
         with tf.control_dependencies([first]):
             middle = raw_ops.Identity(v, name="middle")
         with tf.control_dependencies([middle]):
             second = raw_ops.AssignAdd(v, [10.0, 10.0], name="second")
-        with tf.Session() as session:
-            between, end = session.run([middle, second])
+        between, end = session.run([middle, second])
         assert between.tolist() == [1.0, 2.0] and end.tolist() == [11.0, 12.0]
 
     def test_chained_assignments_have_one_root(self) -> None:
@@ -170,11 +168,10 @@ def test_a_training_step_copies_nothing() -> None:
     assert protect_reads(order, set(graph.fetches)) == []
 
 
-def test_concurrent_values_of_one_run_are_of_one_moment() -> None:
+def test_concurrent_values_of_one_run_are_of_one_moment(session: tf.Session) -> None:
     v = variable()
     read, write = raw_ops.Identity(v), raw_ops.AssignAdd(v, [1.0, 1.0])
-    with tf.Session() as session:
-        session.run(raw_ops.Assign(v, np.zeros(2, np.float32)))
-        for i in range(3):
-            before, after = session.run([read, write])
-            assert before.tolist() == [i, i] and after.tolist() == [i + 1, i + 1]
+    session.run(raw_ops.Assign(v, np.zeros(2, np.float32)))
+    for i in range(3):
+        before, after = session.run([read, write])
+        assert before.tolist() == [i, i] and after.tolist() == [i + 1, i + 1]

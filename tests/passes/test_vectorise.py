@@ -143,33 +143,31 @@ def test_tables_are_read(called):
 
 
 @pytest.mark.parametrize("resource", [True, False])
-def test_a_variable_is_read_for_each_element_and_not_before(resource):
+def test_a_variable_is_read_for_each_element_and_not_before(session, resource):
     offset = tf.get_variable("offset", initializer=np.int64(100), use_resource=resource)
     more = offset.assign_add(100)
     iterator = Dataset.range(50).map(lambda x: x + offset).map(lambda x: x * 2).make_initializable_iterator()
     number = iterator.get_next()
-    with tf.Session() as sess:
-        sess.run([offset.initializer])
-        sess.run(iterator.initializer)
-        found = []
-        for _ in range(5):
-            found.append(sess.run(number))
-            sess.run(more)
+    session.run([offset.initializer])
+    session.run(iterator.initializer)
+    found = []
+    for _ in range(5):
+        found.append(session.run(number))
+        session.run(more)
     assert found == [200, 402, 604, 806, 1008]
 
 
-def test_a_table_that_changes_is_read_for_each_element_and_not_before():
+def test_a_table_that_changes_is_read_for_each_element_and_not_before(session):
     table = tf.contrib.lookup.MutableHashTable(tf.int64, tf.int64, -1)
     key = tf.placeholder(tf.int64)
     insert = table.insert(key, key * 10)
     iterator = Dataset.range(50).map(table.lookup).make_initializable_iterator()
     number = iterator.get_next()
-    with tf.Session() as sess:
-        sess.run(iterator.initializer)
-        found = []
-        for i in range(5):
-            sess.run(insert, {key: i})
-            found.append(sess.run(number))
+    session.run(iterator.initializer)
+    found = []
+    for i in range(5):
+        session.run(insert, {key: i})
+        found.append(session.run(number))
     assert found == [0, 10, 20, 30, 40]
 
 
@@ -202,7 +200,7 @@ def test_an_error_before_it_comes_in_its_place():
     assert take(numbers.map(lambda x: x * 2)) == [*range(0, 140, 2), "InvalidArgumentError", *range(142, 300, 2)]
 
 
-def test_a_generator_is_not_read_ahead():
+def test_a_generator_is_not_read_ahead(session):
     seen = []
 
     def generate():
@@ -211,8 +209,7 @@ def test_a_generator_is_not_read_ahead():
             yield i
 
     number = Dataset.from_generator(generate, tf.int64, []).map(lambda x: x * 2).make_one_shot_iterator().get_next()
-    with tf.Session() as sess:
-        assert [sess.run(number) for _ in range(3)] == [0, 2, 4]
+    assert [session.run(number) for _ in range(3)] == [0, 2, 4]
     assert seen == [0, 1, 2]
 
 

@@ -27,8 +27,7 @@ from headrace.cluster.data.pipe import Pipe, from_columns, to_columns
 from headrace.cluster.op_agreement import user_ops
 from headrace.core.errors import CancelledError, InternalError, InvalidArgumentError, OpError, make_error
 from headrace.core.registry import REGISTRY
-from headrace.graph.body import Detached
-from headrace.passes.bodies import bodies_within, held_bodies
+from headrace.passes.bodies import held_bodies, nodes_within
 from headrace.passes.portable import holder_of_object, to_portable
 from headrace.passes.step_graph import Node, StepGraph
 from headrace.resources.calling.batch import Element
@@ -57,7 +56,7 @@ class _Function:
 
     def __init__(self, function: Any, stage: Calling) -> None:
         graph: StepGraph = function.body
-        for node in _nodes_within(graph):
+        for node in nodes_within(graph):
             problem = _problem(node, function.state)
             if problem:
                 raise _refusal(stage, f"node {node.name!r} ({node.type}, made at {node.source}) {problem}")
@@ -81,13 +80,6 @@ class _Function:
             "function": self.number, "graphs": data.graphs, "sources": data.sources, "objects": names, "ops": ops,
             "modules": sorted({kernel.__module__ for kernel in kernels} - {"__main__"}),
         }  # fmt: skip
-
-
-def _nodes_within(graph: StepGraph) -> list[Node]:
-    """The nodes of a graph, of its bodies, and of the functions of datasets in it."""
-    nodes = [node for one in (graph, *bodies_within(graph)) for node in one.nodes]
-    inner = [a.body for node in nodes for a in node.attrs.values() if isinstance(a, Detached)]
-    return nodes + [node for body in inner for node in _nodes_within(body)]
 
 
 def _problem(node: Node, state: Callable[[Node], Any]) -> str:

@@ -30,10 +30,11 @@ from headrace.cluster.ray_engine.task import (
 )
 from headrace.cluster.serve import READY
 from headrace.cluster.transport.keys import KEY, KEY_FILE, cluster_keys
+from headrace.core.leaving import leave_seconds
 from headrace.core.source import at
 
-GRACE_SECONDS: Final = 3.0  # between SIGTERM and SIGKILL
-STOP_SECONDS: Final = 4.5  # until a task that does not end is left to its keeper
+END_SECONDS: Final = 3.0  # for what is left to do when the time to leave is over, until SIGKILL
+KEEPER_SECONDS: Final = 1.5  # then, until a task that does not end is left to its keeper
 MOMENT: Final = 0.2
 FOR_EVER: Final = "inf"
 JOIN_SECONDS: Final = "90"  # without a session, until `Server.join` of a worker returns
@@ -225,7 +226,7 @@ class RayCluster:
         path = None if self._script is None else self._script.command[0]
         assert task.spec is not None
         environment = self._environment(task.name, task.spec)
-        return task.actor.start.remote(self._arguments(task.name), environment, directory, path, GRACE_SECONDS)
+        return task.actor.start.remote(self._arguments(task.name), environment, directory, path, _grace())
 
     def _environment(self, task: TaskName, spec: ClusterSpec) -> dict[str, str]:
         """What a task gets beside its node's environment: this process's settings, the key, its place in the cluster."""
@@ -346,7 +347,7 @@ class RayCluster:
             raise
 
     def _await_end(self, tasks: Sequence[RunningTask]) -> None:
-        end = monotonic() + STOP_SECONDS
+        end = monotonic() + _grace() + KEEPER_SECONDS
         with self._changed:
             while any(task.ended is None for task in tasks) and monotonic() < end:
                 self._changed.wait(MOMENT)
@@ -360,6 +361,11 @@ class RayCluster:
                 self._failed = None
         ray.kill(task.actor)
         self._free_bundles.append(task.bundle)
+
+
+def _grace() -> float:
+    """Seconds between SIGTERM and SIGKILL."""
+    return leave_seconds() + END_SECONDS
 
 
 def _key() -> str:

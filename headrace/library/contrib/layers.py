@@ -269,12 +269,8 @@ def max_pool2d(
     outputs_collections: Any = None, scope: Any = None,
 ) -> Any:  # fmt: skip
     """The largest value of each window."""
-    layout = channels(data_format)
-    with name_scope(_scope_name(scope), "MaxPool2D", [inputs]) as sc:
-        layer = pooling.MaxPooling2D(
-            _pair(kernel_size, "kernel_size"), _pair(stride, "stride"), padding, layout, _scope=sc
-        )
-        return collecting.collect_named_outputs(outputs_collections, sc, layer.apply(inputs))
+    window = (kernel_size, stride, padding, data_format)
+    return _pooled(pooling.MaxPooling2D, "MaxPool2D", inputs, *window, outputs_collections, scope)
 
 
 @add_arg_scope
@@ -283,12 +279,17 @@ def avg_pool2d(
     outputs_collections: Any = None, scope: Any = None,
 ) -> Any:  # fmt: skip
     """The mean of each window."""
+    window = (kernel_size, stride, padding, data_format)
+    return _pooled(pooling.AveragePooling2D, "AvgPool2D", inputs, *window, outputs_collections, scope)
+
+
+def _pooled(
+    layer: Any, op: str, inputs: Any, size: Any, stride: Any, padding: str, data_format: str, collected: Any, scope: Any
+) -> Any:
     layout = channels(data_format)
-    with name_scope(_scope_name(scope), "AvgPool2D", [inputs]) as sc:
-        layer = pooling.AveragePooling2D(
-            _pair(kernel_size, "kernel_size"), _pair(stride, "stride"), padding, layout, _scope=sc
-        )
-        return collecting.collect_named_outputs(outputs_collections, sc, layer.apply(inputs))
+    with name_scope(_scope_name(scope), op, [inputs]) as sc:
+        made = layer(_pair(size, "kernel_size"), _pair(stride, "stride"), padding, layout, _scope=sc)
+        return collecting.collect_named_outputs(collected, sc, made.apply(inputs))
 
 
 def _scope_name(scope: Any) -> Any:

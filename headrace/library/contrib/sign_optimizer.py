@@ -27,59 +27,54 @@ Decay = Callable[[Any], Any]
 # ---- how much signs count, by step
 
 
-def get_linear_decay_fn(decay_steps: int) -> Decay:
-    """From 1 at the start to 0 after ``decay_steps``."""
+def _decay(name: str, decay_steps: int, rule: Decay) -> Decay:
+    """A decay by the step, which is ``decay_steps`` at most."""
     if decay_steps <= 0:
         raise ValueError(f"decay_steps must be positive, got {decay_steps}")
 
     def decay(global_step: Any) -> Any:
         if global_step is None:
-            raise ValueError("global_step is required for linear_decay.")
-        left = math.cast(decay_steps - math.minimum(math.cast(global_step, dtypes.int32), decay_steps), dtypes.float32)
-        return left / float(decay_steps)
+            raise ValueError(f"global_step is required for {name}.")
+        return rule(math.minimum(math.cast(global_step, dtypes.int32), decay_steps))
 
     return decay
+
+
+def _zero_after(decayed: Any, done: Any, zero_after: float | None) -> Any:
+    if zero_after is None:
+        return decayed
+    return cond(math.greater_equal(done, zero_after), lambda: convert_to_tensor(0.0), lambda: decayed)
+
+
+def get_linear_decay_fn(decay_steps: int) -> Decay:
+    """From 1 at the start to 0 after ``decay_steps``."""
+
+    def rule(step: Any) -> Any:
+        return math.cast(decay_steps - step, dtypes.float32) / float(decay_steps)
+
+    return _decay("linear_decay", decay_steps, rule)
 
 
 def get_cosine_decay_fn(decay_steps: int, num_periods: float = 0.5, zero_after: float | None = None) -> Decay:
     """Along a cosine; zero for good after ``zero_after`` periods."""
-    if decay_steps <= 0:
-        raise ValueError(f"decay_steps must be positive, got {decay_steps}")
 
-    def decay(global_step: Any) -> Any:
-        if global_step is None:
-            raise ValueError("global_step is required for cosine_decay.")
-        done = math.cast(math.minimum(math.cast(global_step, dtypes.int32), decay_steps), dtypes.float32) / float(
-            decay_steps
-        )
+    def rule(step: Any) -> Any:
+        done = math.cast(step, dtypes.float32) / float(decay_steps)
         decayed = 0.5 * (1.0 + math.cos(2.0 * num_periods * python_math.pi * done))
-        if zero_after is None:
-            return decayed
-        return cond(
-            math.greater_equal(2.0 * num_periods * done, zero_after), lambda: convert_to_tensor(0.0), lambda: decayed
-        )
+        return _zero_after(decayed, 2.0 * num_periods * done, zero_after)
 
-    return decay
+    return _decay("cosine_decay", decay_steps, rule)
 
 
 def get_restart_decay_fn(decay_steps: int, num_periods: int = 1, zero_after: float | None = None) -> Decay:
     """Half a cosine, ``num_periods`` times over; zero for good after ``zero_after`` of them."""
-    if decay_steps <= 0:
-        raise ValueError(f"decay_steps must be positive, got {decay_steps}")
 
-    def decay(global_step: Any) -> Any:
-        if global_step is None:
-            raise ValueError("global_step is required for restart_decay.")
-        done = math.cast(math.minimum(math.cast(global_step, dtypes.int32), decay_steps), dtypes.float32) / float(
-            decay_steps
-        )
+    def rule(step: Any) -> Any:
+        done = math.cast(step, dtypes.float32) / float(decay_steps)
         place = math.floormod(done * num_periods, 1.0)
-        decayed = 0.5 * (1.0 + math.cos(python_math.pi * place))
-        if zero_after is None:
-            return decayed
-        return cond(math.greater_equal(done * num_periods, zero_after), lambda: convert_to_tensor(0.0), lambda: decayed)
+        return _zero_after(0.5 * (1.0 + math.cos(python_math.pi * place)), done * num_periods, zero_after)
 
-    return decay
+    return _decay("restart_decay", decay_steps, rule)
 
 
 class _SignOptimizer(Optimizer):

@@ -213,10 +213,6 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return raw_ops.EnsureShape(x, shape if isinstance(shape, TensorShape) else TensorShape(shape), name=name)
 
 
-def _static_ok() -> Operation:
-    return no_op(name="static_checks_determined_all_ok")
-
-
 def _rank(
     x: Any, ranks: Sequence[Any], data: Any, summarize: int | None, message: str | None, how: str, op_type: str,
     holds: Any,
@@ -229,7 +225,7 @@ def _rank(
     static_rank = x.shape.ndims
     if static_rank is not None and None not in static_ranks:
         if any(holds(static_rank, k) for k in static_ranks):
-            return _static_ok()
+            return no_op(name="static_checks_determined_all_ok")
         text = " or ".join(str(k) for k in static_ranks)
         raise ValueError(
             f"{prefix}Tensor {x.name} must have rank {how}{text}.  Received rank {static_rank}, shape {x.shape}"

@@ -141,7 +141,8 @@ class BinaryClassHead(_ClassHead):
             "recall": confusion.recall(labels, class_ids, weights),
             "prediction/mean": mean.mean(logistic, weights),
             "label/mean": label_mean,
-            "accuracy_baseline": tuple(_larger(value) for value in label_mean),  # type: ignore[dict-item]
+            # what always guessing the commoner class would get right
+            "accuracy_baseline": tuple(raw_ops.Maximum(p, raw_ops.Sub(1.0, p)) for p in label_mean),  # type: ignore[dict-item]
             "auc": threshold.auc(labels, logistic, weights),
             "auc_precision_recall": threshold.auc(labels, logistic, weights, curve="PR"),
         }
@@ -154,11 +155,6 @@ class BinaryClassHead(_ClassHead):
 
     def _export_outputs(self, predictions: Mapping[str, Tensor]) -> dict[str, ExportOutput]:
         return {**super()._export_outputs(predictions), "regression": RegressionOutput(predictions["logistic"])}
-
-
-def _larger(part: Any) -> Tensor:
-    """What always guessing the commoner class would get right."""
-    return raw_ops.Maximum(part, raw_ops.Sub(1.0, part))
 
 
 def _checked_losses(losses: Any) -> Tensor:

@@ -152,10 +152,12 @@ class Conv(Layer):
 
     # ---- the plain convolution
 
+    def _kernel_shape(self, channels: int) -> tuple[int, ...]:
+        return *self.kernel_size, channels, self.filters
+
     def build(self, input_shape: Any) -> None:
-        channels = self._channels(input_shape)
         self.kernel = self.add_weight(
-            "kernel", shape=(*self.kernel_size, channels, self.filters), initializer=self.kernel_initializer,
+            "kernel", shape=self._kernel_shape(self._channels(input_shape)), initializer=self.kernel_initializer,
             regularizer=self.kernel_regularizer, constraint=self.kernel_constraint, trainable=True,
             dtype=self._float_dtype(),
         )  # fmt: skip

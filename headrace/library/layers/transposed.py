@@ -39,15 +39,8 @@ class ConvTranspose(Conv):
             bias_constraint, trainable, name, **kwargs,
         )  # fmt: skip
 
-    def build(self, input_shape: Any) -> None:
-        channels = self._channels(input_shape)
-        self.kernel = self.add_weight(
-            "kernel", shape=(*self.kernel_size, self.filters, channels), initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint, trainable=True,
-            dtype=self._float_dtype(),
-        )  # fmt: skip
-        self._add_bias_weight()
-        self.built = True
+    def _kernel_shape(self, channels: int) -> tuple[int, ...]:
+        return *self.kernel_size, self.filters, channels
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
         inputs = convert_to_tensor(inputs)

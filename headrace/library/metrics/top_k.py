@@ -66,10 +66,6 @@ def _counts(what: str, labels: Tensor, predictions_idx: Tensor, class_id: int | 
     if class_id is not None:
         matches = raw_ops.LogicalAnd(matches, raw_ops.Equal(items, constant(class_id, dtypes.int64)))
     counts = reduction.reduce_sum(math.cast(matches, dtypes.float64), -1)
-    return _weighted(counts, weights)
-
-
-def _weighted(counts: Tensor, weights: Any) -> Tensor:
     return counts if weights is None else raw_ops.Mul(counts, _spread(weights, counts))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math as python_math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
@@ -154,11 +154,6 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     """The regularized incomplete beta function."""
     return raw_ops.Betainc(a, b, x, name=name)
-
-
-def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None = None) -> Tensor:
-    """``|x - y| < tolerance``."""
-    return raw_ops.ApproximateEqual(x, y, tolerance=tolerance, name=name)
 
 
 # ---- division
@@ -342,43 +337,25 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return tensor if tensor.dtype.base_dtype == base else raw_ops.Cast(tensor, DstT=base, name=scope)
 
 
-@learned
-def to_float(x: Any, name: str = "ToFloat") -> Any:
-    """x as float32."""
-    return cast(x, dtypes.float32, name)
+class _Cast(Protocol):
+    def __call__(self, x: Any, name: str = ...) -> Any: ...
 
 
-@learned
-def to_double(x: Any, name: str = "ToDouble") -> Any:
-    """x as float64."""
-    return cast(x, dtypes.float64, name)
+def _to(function: str, dtype: DType, scope: str) -> _Cast:
+    @called(function, f"x as {dtype.name}.")
+    def to(x: Any, name: str = scope) -> Any:
+        return cast(x, dtype, name)
+
+    return learned(to)
 
 
-@learned
-def to_int32(x: Any, name: str = "ToInt32") -> Any:
-    """x as int32."""
-    return cast(x, dtypes.int32, name)
-
-
-@learned
-def to_int64(x: Any, name: str = "ToInt64") -> Any:
-    """x as int64."""
-    return cast(x, dtypes.int64, name)
-
-
-def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
-    """x as bfloat16."""
-    return cast(x, dtypes.bfloat16, name)
-
-
-def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
-    """x as complex64."""
-    return cast(x, dtypes.complex64, name)
-
-
-def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
-    """x as complex128."""
-    return cast(x, dtypes.complex128, name)
+to_float = _to("to_float", dtypes.float32, "ToFloat")
+to_double = _to("to_double", dtypes.float64, "ToDouble")
+to_int32 = _to("to_int32", dtypes.int32, "ToInt32")
+to_int64 = _to("to_int64", dtypes.int64, "ToInt64")
+to_bfloat16 = _to("to_bfloat16", dtypes.bfloat16, "ToBFloat16")
+to_complex64 = _to("to_complex64", dtypes.complex64, "ToComplex64")
+to_complex128 = _to("to_complex128", dtypes.complex128, "ToComplex128")
 
 
 @learned

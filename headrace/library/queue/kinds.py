@@ -70,7 +70,7 @@ class RandomShuffleQueue(QueueBase):
             first, second = 0, 0
         elif seed is None and shared_name is not None:
             # All that share the queue must ask for the same seed, whatever their position in their graph.
-            second = _hashed(shared_name)
+            second = int(hashlib.md5(shared_name.encode(), usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
         handle = raw_ops.RandomShuffleQueueV2(
             component_types=types, shapes=sizes or [], capacity=_whole("capacity", capacity),
             min_after_dequeue=_whole("min_after_dequeue", min_after_dequeue), seed=first, seed2=second,
@@ -102,8 +102,3 @@ def _whole(argument: str, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"Expected int for argument '{argument}' not {value!r}. {at()}")
     return int(value)
-
-
-def _hashed(shared_name: str) -> int:
-    """A seed from a name, the same in every process."""
-    return int(hashlib.md5(shared_name.encode(), usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF

@@ -54,12 +54,6 @@ def batch_zeros(batch_size: Any, size: Any, dtype: Any) -> Tensor:
     return creation.zeros([int(static), *dims], dtype=dtype)
 
 
-def concat_sizes(batch_size: Any, size: Any) -> list[Any]:
-    """The static shape [batch_size] + size."""
-    static = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
-    return [None if static is None else int(static), *as_dims(size)]
-
-
 # What copies of a cell have in common with it.
 _SHARED = {"_graph", "_scope", "_current_scope", "_rnn_scope", "_noise", "_linear"}
 _LISTS = {"_trainable_weights", "_non_trainable_weights", "_losses", "_updates", "_calls"}

@@ -32,12 +32,8 @@ class LSTMStateTuple(NamedTuple):
         return self.c.dtype
 
 
-class BasicRNNCell(LayerRNNCell):
-    """``output = new_state = tanh(W [inputs, state] + b)``.
-
-    >>> cell = tf.nn.rnn_cell.BasicRNNCell(4)
-    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
-    """
+class _UnitsCell(LayerRNNCell):
+    """What the cells of ``num_units`` share: their state is as wide as their output."""
 
     def __init__(
         self, num_units: int, activation: Any = None, reuse: Any = None, name: str | None = None, dtype: Any = None,
@@ -56,6 +52,17 @@ class BasicRNNCell(LayerRNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "num_units": self._num_units, "reuse": self._reuse}
+
+
+class BasicRNNCell(_UnitsCell):
+    """``output = new_state = tanh(W [inputs, state] + b)``.
+
+    >>> cell = tf.nn.rnn_cell.BasicRNNCell(4)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    """
+
     def build(self, input_shape: Any) -> None:
         width = input_depth(input_shape) + self._num_units
         self._kernel = self.add_weight("kernel", shape=[width, self._num_units])
@@ -66,11 +73,8 @@ class BasicRNNCell(LayerRNNCell):
         output = self._activation(bias_add(matmul(array.concat([inputs, state], 1), self._kernel), self._bias))
         return output, output
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "num_units": self._num_units, "reuse": self._reuse}
 
-
-class GRUCell(LayerRNNCell):
+class GRUCell(_UnitsCell):
     """Gated recurrent unit (Cho et al., 2014): gates ``r`` and ``u``, then a candidate state.
 
     ``bias_initializer`` is 1 for the gates and 0 for the candidate unless given.
@@ -80,20 +84,9 @@ class GRUCell(LayerRNNCell):
         self, num_units: int, activation: Any = None, reuse: Any = None, kernel_initializer: Any = None,
         bias_initializer: Any = None, name: str | None = None, dtype: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
-        self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
-        self._activation = get_activation(activation) or math.tanh
+        super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
         self._kernel_initializer = get_initializer(kernel_initializer)
         self._bias_initializer = get_initializer(bias_initializer)
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def build(self, input_shape: Any) -> None:
         width, units = input_depth(input_shape) + self._num_units, self._num_units
@@ -116,11 +109,8 @@ class GRUCell(LayerRNNCell):
         new_h = u * state + (1 - u) * c
         return new_h, new_h
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "num_units": self._num_units, "reuse": self._reuse}
 
-
-class BasicLSTMCell(LayerRNNCell):
+class BasicLSTMCell(_UnitsCell):
     """Long short-term memory (Zaremba et al., 2014), without peepholes, clipping or projection.
 
     >>> cell = tf.nn.rnn_cell.BasicLSTMCell(4)
@@ -131,21 +121,14 @@ class BasicLSTMCell(LayerRNNCell):
         self, num_units: int, forget_bias: float = 1.0, state_is_tuple: bool = True, activation: Any = None,
         reuse: Any = None, name: str | None = None, dtype: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
-        self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
+        super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = get_activation(activation) or math.tanh
 
     @property
     def state_size(self) -> Any:
         units = self._num_units
         return LSTMStateTuple(units, units) if self._state_is_tuple else 2 * units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def build(self, input_shape: Any) -> None:
         width = input_depth(input_shape) + self._num_units
@@ -165,14 +148,11 @@ class BasicLSTMCell(LayerRNNCell):
         return new_h, LSTMStateTuple(new_c, new_h) if self._state_is_tuple else array.concat([new_c, new_h], 1)
 
     def get_config(self) -> dict[str, Any]:
-        own = {
-            "num_units": self._num_units, "forget_bias": self._forget_bias, "state_is_tuple": self._state_is_tuple,
-            "reuse": self._reuse,
-        }  # fmt: skip
+        own = {"forget_bias": self._forget_bias, "state_is_tuple": self._state_is_tuple}
         return {**super().get_config(), **own}
 
 
-class LSTMCell(LayerRNNCell):
+class LSTMCell(_UnitsCell):
     """Long short-term memory with optional peepholes, clipping and a projection of the output (Sak et al., 2014)."""
 
     def __init__(
@@ -181,9 +161,7 @@ class LSTMCell(LayerRNNCell):
         num_proj_shards: int | None = None, forget_bias: float = 1.0, state_is_tuple: bool = True,
         activation: Any = None, reuse: Any = None, name: str | None = None, dtype: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
-        self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
+        super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
         self._use_peepholes = use_peepholes
         self._cell_clip = cell_clip
         self._initializer = get_initializer(initializer)
@@ -193,7 +171,6 @@ class LSTMCell(LayerRNNCell):
         self._num_proj_shards = num_proj_shards
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = get_activation(activation) or math.tanh
 
     @property
     def state_size(self) -> Any:
@@ -249,10 +226,10 @@ class LSTMCell(LayerRNNCell):
 
     def get_config(self) -> dict[str, Any]:
         own = {
-            "num_units": self._num_units, "use_peepholes": self._use_peepholes, "cell_clip": self._cell_clip,
-            "num_proj": self._num_proj, "proj_clip": self._proj_clip, "num_unit_shards": self._num_unit_shards,
+            "use_peepholes": self._use_peepholes, "cell_clip": self._cell_clip, "num_proj": self._num_proj,
+            "proj_clip": self._proj_clip, "num_unit_shards": self._num_unit_shards,
             "num_proj_shards": self._num_proj_shards, "forget_bias": self._forget_bias,
-            "state_is_tuple": self._state_is_tuple, "reuse": self._reuse,
+            "state_is_tuple": self._state_is_tuple,
         }  # fmt: skip
         return {**super().get_config(), **own}
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.shape import TensorShape
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -108,8 +107,3 @@ def conditional_step(
             result.set_shape(like.shape)
     output = nest.pack_sequence_as(zero_output, flat[: len(zeros)])
     return output, nest.pack_sequence_as(state, flat[len(zeros) :])
-
-
-def set_batch_shape(tensor: Any, dims: list[int | None]) -> None:
-    """Adds what is known of a shape to a tensor."""
-    tensor.set_shape(TensorShape(dims))

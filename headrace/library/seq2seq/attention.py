@@ -129,14 +129,17 @@ class BaseAttentionMechanism(AttentionMechanism):
         return self.initial_alignments(batch_size, dtype)
 
 
-def luong_score(query: Any, keys: Any, scale: Any) -> Any:
-    """Products [batch, time] of a query [batch, size] and keys [batch, time, size]."""
+def luong_score(query: Any, keys: Any, scaled: bool) -> Any:
+    """Products [batch, time] of a query [batch, size] and keys [batch, time, size], ``scaled`` by a trained number."""
     depth, key_units = query.shape.as_list()[-1], keys.shape.as_list()[-1]
     if depth != key_units:
         raise ValueError(
             f"Incompatible or unknown inner dimensions between query and keys.  Query ({query.name}) has units: {depth}.  "
             f"Keys ({keys.name}) have units: {key_units}.  Perhaps you need to set num_units to the keys' dimension."
         )
+    scale = None
+    if scaled:
+        scale = get_variable("attention_g", dtype=query.dtype, initializer=initializers.Ones(), shape=[])
     score = array.squeeze(matmul(array.expand_dims(query, 1), keys, transpose_b=True), [1])
     return score if scale is None else scale * score
 
@@ -162,17 +165,20 @@ class LuongAttention(BaseAttentionMechanism):
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         with variable_scope(None, "luong_attention", [query]):
-            scale = None
-            if self._scale:
-                scale = get_variable("attention_g", dtype=query.dtype, initializer=initializers.Ones(), shape=[])
-            alignments = self._probability_fn(luong_score(query, self._keys, scale), state)
+            alignments = self._probability_fn(luong_score(query, self._keys, self._scale), state)
         return alignments, alignments
 
 
-def bahdanau_score(processed_query: Any, keys: Any, v: Any, g: Any = None, b: Any = None) -> Any:
-    """``sum(v * tanh(keys + query))``; with ``g`` and ``b`` weight-normalised (Salimans and Kingma, 2016)."""
-    hidden = keys + array.expand_dims(processed_query, 1)
-    if g is not None:
+def bahdanau_score(query: Any, layer: Any, keys: Any, units: int, normalize: bool) -> Any:
+    """``sum(v * tanh(keys + layer(query)))`` with a trained ``v``; weight-normalised if asked (Salimans and Kingma, 2016)."""
+    processed = layer(query) if layer else query
+    v = get_variable("attention_v", [units], dtype=query.dtype)
+    if normalize:
+        start = initializers.Constant(python_math.sqrt(1.0 / units))
+        g = get_variable("attention_g", dtype=query.dtype, initializer=start, shape=[])
+        b = get_variable("attention_b", [units], dtype=query.dtype, initializer=initializers.Zeros())
+    hidden = keys + array.expand_dims(processed, 1)
+    if normalize:
         v = g * v * math.rsqrt(reduction.reduce_sum(math.square(v)))
         hidden = hidden + b
     return reduction.reduce_sum(v * math.tanh(hidden), [2])
@@ -200,14 +206,8 @@ class BahdanauAttention(BaseAttentionMechanism):
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         with variable_scope(None, "bahdanau_attention", [query]):
-            processed = self._query_layer(query) if self._query_layer else query
-            v = get_variable("attention_v", [self._num_units], dtype=query.dtype)
-            g = b = None
-            if self._normalize:
-                start = initializers.Constant(python_math.sqrt(1.0 / self._num_units))
-                g = get_variable("attention_g", dtype=query.dtype, initializer=start, shape=[])
-                b = get_variable("attention_b", [self._num_units], dtype=query.dtype, initializer=initializers.Zeros())
-            alignments = self._probability_fn(bahdanau_score(processed, self._keys, v, g, b), state)
+            score = bahdanau_score(query, self._query_layer, self._keys, self._num_units, self._normalize)
+            alignments = self._probability_fn(score, state)
         return alignments, alignments
 
 

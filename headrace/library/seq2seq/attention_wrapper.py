@@ -43,10 +43,6 @@ class AttentionWrapperState(NamedTuple):
         return nest.map_structure(with_shape, self, self._replace(**kwargs))
 
 
-def _add_inputs(inputs: Any, attention: Any) -> Any:
-    return array.concat([inputs, attention], -1)
-
-
 class AttentionWrapper(RNNCell):
     """Runs a cell on the inputs joined with the last attention, then attends with the cell's output.
 
@@ -76,7 +72,7 @@ class AttentionWrapper(RNNCell):
         self._cell = cell
         self._layers = self._attention_layers(attention_layer_size, attention_layer, dtype)
         self._attention_layer_size = sum(self._sizes())
-        self._cell_input_fn = cell_input_fn or _add_inputs
+        self._cell_input_fn = cell_input_fn or (lambda inputs, attention: array.concat([inputs, attention], -1))
         self._attention_fn = attention_fn or attend
         self._output_attention = output_attention
         self._alignment_history = alignment_history

@@ -66,7 +66,9 @@ def dynamic_decode(
         limit = _limit(maximum_iterations)
         finished, inputs, state = decoder.initialize()
         finished = convert_to_tensor(finished)
-        zeros = _zero_outputs(decoder)
+        zeros = map_sizes(
+            lambda size, dtype: batch_zeros(decoder.batch_size, size, dtype), decoder.output_size, decoder.output_dtype
+        )
         if limit is not None:
             finished = math.logical_or(finished, limit <= 0)
         lengths = creation.zeros_like(finished, dtype=dtypes.int32)
@@ -111,12 +113,6 @@ def _limit(maximum_iterations: Any) -> Any:
     if limit.shape.ndims != 0:
         raise ValueError("maximum_iterations must be a scalar")
     return limit
-
-
-def _zero_outputs(decoder: Decoder) -> Any:
-    return map_sizes(
-        lambda size, dtype: batch_zeros(decoder.batch_size, size, dtype), decoder.output_size, decoder.output_dtype
-    )
 
 
 def _array(zero: Any) -> TensorArray:

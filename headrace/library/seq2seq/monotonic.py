@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math as python_math
 from typing import Any
 
 import numpy as np
@@ -68,6 +67,14 @@ def _monotonic_probability(score: Any, previous: Any, sigmoid_noise: float, mode
 class _MonotonicAttention(BaseAttentionMechanism):
     """Attention that starts, whole, at the first position."""
 
+    _score_bias_init: float
+
+    def _aligned(self, score: Any, query: Any, state: Any) -> tuple[Any, Any]:
+        start = initializers.Constant(self._score_bias_init)
+        bias = get_variable("attention_score_bias", dtype=query.dtype, initializer=start, shape=[])
+        alignments = self._probability_fn(score + bias, state)
+        return alignments, alignments
+
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
         return creation.one_hot(
             creation.zeros(array.stack([batch_size]), dtype=dtypes.int32), self._alignments_size, dtype=dtype
@@ -98,16 +105,8 @@ class BahdanauMonotonicAttention(_MonotonicAttention):
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         with variable_scope(None, "bahdanau_monotonic_attention", [query]):
-            processed = self._query_layer(query)
-            v = get_variable("attention_v", [self._num_units], dtype=query.dtype)
-            g = b = None
-            if self._normalize:
-                start = initializers.Constant(python_math.sqrt(1.0 / self._num_units))
-                g = get_variable("attention_g", dtype=query.dtype, initializer=start, shape=[])
-                b = get_variable("attention_b", [self._num_units], dtype=query.dtype, initializer=initializers.Zeros())
-            score = bahdanau_score(processed, self._keys, v, g, b) + _score_bias(query, self._score_bias_init)
-            alignments = self._probability_fn(score, state)
-        return alignments, alignments
+            score = bahdanau_score(query, self._query_layer, self._keys, self._num_units, self._normalize)
+            return self._aligned(score, query, state)
 
 
 class LuongMonotonicAttention(_MonotonicAttention):
@@ -133,13 +132,4 @@ class LuongMonotonicAttention(_MonotonicAttention):
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         with variable_scope(None, "luong_monotonic_attention", [query]):
-            scale = None
-            if self._scale:
-                scale = get_variable("attention_g", dtype=query.dtype, initializer=initializers.Ones(), shape=[])
-            score = luong_score(query, self._keys, scale) + _score_bias(query, self._score_bias_init)
-            alignments = self._probability_fn(score, state)
-        return alignments, alignments
-
-
-def _score_bias(query: Any, start: float) -> Any:
-    return get_variable("attention_score_bias", dtype=query.dtype, initializer=initializers.Constant(start), shape=[])
+            return self._aligned(luong_score(query, self._keys, self._scale), query, state)

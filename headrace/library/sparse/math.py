@@ -83,12 +83,6 @@ def _extreme(op: Callable[..., Any], default: str, a: SparseTensor, b: SparseTen
     return SparseTensor(indices, values, a.dense_shape)
 
 
-def sparse_dense_cwise_add(sp_t: SparseTensor, dense_t: Any) -> SparseTensor:
-    """Adds the dense tensor's elements, broadcast, to the entries there are; other places stay empty."""
-    values = raw_ops.SparseDenseCwiseAdd(sp_t.indices, sp_t.values, sp_t.dense_shape, dense_t)
-    return SparseTensor(sp_t.indices, values, sp_t.dense_shape)
-
-
 def sparse_softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     """Softmax over the entries of each row (the last dimension); what is missing counts as minus infinity."""
     with name_scope(name, "SparseSoftmax", [sp_input.indices, sp_input.values]):

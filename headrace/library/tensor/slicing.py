@@ -114,15 +114,10 @@ def _check_index(index: Any) -> None:
         raise TypeError(f"{_ERROR}, got {index!r} {at()}")
 
 
-def _is_mask(spec: Any) -> bool:
-    """TF1's rule: a tensor or an array of bools by itself is a mask."""
-    return isinstance(spec, (Tensor, np.ndarray)) and spec.dtype == dtypes.bool
-
-
 @learned
 def slice_helper(tensor: Any, slice_spec_: Any, var: Any = None) -> Tensor:
     """``tensor[slice_spec_]``: the nodes TF1 makes, named ``strided_slice`` and ``strided_slice/stack``."""
-    if _is_mask(slice_spec_):
+    if isinstance(slice_spec_, (Tensor, np.ndarray)) and slice_spec_.dtype == dtypes.bool:  # TF1's rule for a mask
         return boolean_mask(tensor, slice_spec_)
     begin, end, strides, masks = slice_spec(slice_spec_)
     if context.executing_eagerly() and all(type(v) is int for v in (*begin, *end, *strides)):

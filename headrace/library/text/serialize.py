@@ -41,13 +41,3 @@ def deserialize_many_sparse(
     indices.set_shape([None, None if rank is None else rank + 1])
     shape.set_shape([None if rank is None else rank + 1])
     return SparseTensor(indices, values, shape)
-
-
-def deserialize_sparse(
-    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
-) -> SparseTensor:
-    """The sparse tensors in strings of any shape ``[..., 3]`` as one, with the other dimensions first."""
-    indices, values, shape = raw_ops.DeserializeSparse(serialized_sparse, dtype, name=name)
-    indices.set_shape([None, rank])
-    shape.set_shape([rank])
-    return SparseTensor(indices, values, shape)

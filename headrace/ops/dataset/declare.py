@@ -26,6 +26,7 @@ def dataset(signature, *, keeps=False, **types):
         @definition.kernel
         def _(*arguments, node):
             stage = rule(*[arguments[i] for i in positions])
+            stage.functions = tuple(one for one in arguments if hasattr(one, "restart"))
             return described(stage, node)
 
         return rule

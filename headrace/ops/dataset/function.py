@@ -197,6 +197,8 @@ def _(
     """The state after a function has been called with it and each element."""
     check_dataset(input_dataset)
     stage = described(Reduction(input_dataset, initial_state, f, [*other_arguments, *refs]), node)
+    stage.functions = (f,)
+    stage.restart()
     run = Run(stage, state.submit, state.cores)
     try:
         return whole(run.cursor.next())

@@ -34,12 +34,8 @@ logistic_loss.kernel(_loss)
 logistic_loss.array_kernel(_loss_of_few, few, T=FLOATING)
 
 
-def _times_sigmoid(grad, logits):
-    return torch.sigmoid(logits).mul_(grad)
-
-
 times_sigmoid = op("_TimesSigmoid(grad: T, logits: T) -> (product: T)", T=FLOATING)
 times_sigmoid.not_differentiable()
 times_sigmoid.shape(lambda grad, logits: grad.merge_with(logits))
-times_sigmoid.kernel(_times_sigmoid)
+times_sigmoid.kernel(lambda grad, logits: torch.sigmoid(logits).mul_(grad))
 times_sigmoid.array_kernel(lambda grad, x: grad / (np.exp(np.negative(x)) + x.dtype.type(1)), few, T=FLOATING)

@@ -65,13 +65,11 @@ def _applied(cond: StepGraph, arguments: list[Value], controls: list[Node]) -> V
             continue
         node.inputs = [values.get(v, v) for v in node.inputs]
         node.control_inputs = [c for c in node.control_inputs if c not in fed]
-        if not node.op_def.traits.constant and not node.op_def.traits.handle and not _is_pure(node):
+        traits = node.op_def.traits
+        pure = traits.pure and not any(v.dtype._is_ref_dtype for v in node.inputs)
+        if not (traits.constant or traits.handle or pure):
             node.control_inputs += [c for c in controls if c not in node.control_inputs]
     return values.get(cond.fetches[0], cond.fetches[0])
-
-
-def _is_pure(node: Node) -> bool:
-    return node.op_def.traits.pure and not any(v.dtype._is_ref_dtype for v in node.inputs)
 
 
 def condition(loop: Node, feeds: list[Value], position: int) -> StepGraph:

@@ -51,6 +51,7 @@ class Stage(ABC):
     inputs: tuple[Stage, ...] = ()
     types: tuple[Any, ...] = ()  # DTypes of the components, where they are known
     shapes: tuple[Any, ...] = ()
+    functions: tuple[Any, ...] = ()  # the planned ones that it calls
     name: str = ""  # of its node
     title: str = "a dataset"  # in messages
     whole: str = ""  # the title of the stage that this is a part of
@@ -80,6 +81,12 @@ class Stage(ABC):
     def repeatable(self) -> bool:
         """Whether nobody notices that elements are taken earlier than they are asked for."""
         return all(stage.repeatable for stage in self.inputs)
+
+    def restart(self) -> None:
+        """The functions of this stage, and of all before it, draw random numbers from the beginning, if they have seeds."""
+        for stage in dict.fromkeys(self.within()):
+            for function in stage.functions:
+                function.restart()
 
     def within(self) -> Iterator[Stage]:
         """This stage and all before it, each as often as it is used."""

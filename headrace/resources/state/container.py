@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
+from headrace.resources.state.movable import Movable, Parcel
+
 T = TypeVar("T")
 
 DEFAULT: Final = "localhost"  # TensorFlow's name for the container of nodes that name none
@@ -33,6 +35,7 @@ class Containers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._items: dict[str, dict[_Key, Any]] = {}
+        self._arrived: dict[tuple[str, str, str, str], Parcel] = {}  # from another process; nobody has asked for it yet
         self.generation = 0
 
     def get_or_create(
@@ -40,12 +43,53 @@ class Containers:
         owner: int = EVERYBODY,
     ) -> T:  # fmt: skip
         with self._lock:
-            store = self._items.setdefault(container or DEFAULT, {})
+            container = container or DEFAULT
+            store = self._items.setdefault(container, {})
             key = (resource_class, name, device, owner)
             resource = store.get(key)
             if resource is None:
-                resource = store[key] = make()
+                resource = make()
+                if self._arrived and owner == EVERYBODY:
+                    self._fill(resource, (container, resource_class.__name__, name, device))
+                store[key] = resource
             return resource  # type: ignore[no-any-return]
+
+    # ---- what moves to another process
+
+    def parcels(self, wanted: Callable[[str], bool]) -> list[Parcel]:
+        """What all graphs share and what can move, of the classes with these names, packed.
+
+        The tensors may be the state's own.
+        """
+        with self._lock:
+            arrived = [parcel for parcel in self._arrived.values() if wanted(parcel.class_name)]
+            shared = [
+                (item, Parcel(container, key[0].__name__, key[1], key[2]))
+                for container, store in self._items.items()
+                for key, item in store.items()
+                if key[3] == EVERYBODY and isinstance(item, Movable) and wanted(key[0].__name__)
+            ]
+        parcels = []
+        for item, parcel in shared:
+            contents = item.packed()
+            if contents is not None:
+                parcel.data, parcel.tensors = contents
+                parcels.append(parcel)
+        return [*parcels, *arrived]
+
+    def arrive(self, parcels: Iterable[Parcel]) -> None:
+        """Keeps what has come from another process for those who will ask for it."""
+        with self._lock:
+            for one in parcels:
+                self._arrived[one.container, one.class_name, one.name, one.device] = one
+
+    def _fill(self, resource: Any, key: tuple[str, str, str, str]) -> None:
+        parcel = self._arrived.get(key)
+        if parcel is not None:
+            resource.unpack(parcel.data, parcel.tensors)
+            del self._arrived[key]
+
+    # ---- looking at what there is
 
     def all_of(self, resource_class: type[T], device: str) -> list[T]:
         """What there is of this class on the device, in all containers."""
@@ -79,6 +123,8 @@ class Containers:
         """Forgets everything in the container; plans made before must look their state up again."""
         with self._lock:
             dropped = self._items.pop(container or DEFAULT, {})
+            for key in [key for key in self._arrived if key[0] == (container or DEFAULT)]:
+                del self._arrived[key]
             self.generation += 1
         _end(dropped.values())
 
@@ -86,6 +132,7 @@ class Containers:
         with self._lock:
             dropped = [item for store in self._items.values() for item in store.values()]
             self._items.clear()
+            self._arrived.clear()
             self.generation += 1
         _end(dropped)
 

@@ -206,6 +206,8 @@ class Iterator(NodeState):
         """Goes to the first element of the dataset, or to where a restored position is."""
         check_same(self.types, self.shapes, stage.types, stage.shapes)
         data, self._restored = self._restored, None
+        if data is None:
+            stage.restart()
         self._use(self._served(stage, data))
 
     def _served(self, stage: Stage, data: bytes | None) -> Serving:

@@ -54,6 +54,13 @@ class NodeStates:
                 _resume(name, state, data)
                 del self._restored[name]
 
+    def restart(self, name: str, make: Callable[[], Any]) -> None:
+        """Lets a node's state, if it has one, begin like a new one; what was restored for it is forgotten."""
+        with self._lock:
+            self._restored.pop(name, None)
+            if name in self._states and (data := _saved(make())) is not None:
+                _resume(name, self._states[name], data)
+
     def saved(self) -> dict[str, bytes]:
         """The states that can be saved, by the names of their nodes; also those restored that no node has asked for yet."""
         with self._lock:

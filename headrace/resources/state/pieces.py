@@ -7,12 +7,13 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from headrace.core.errors import AbortedError, InvalidArgumentError
 from headrace.resources.state.container import NodeState
+from headrace.resources.state.movable import Contents, Movable
 
 TAKEN: Final = 0  # here is a piece
 LATER: Final = 1  # all are handed out, and somebody may leave one
@@ -29,7 +30,7 @@ class _Handout:
     position: int  # how many of its elements nobody else needs
 
 
-class Pieces:
+class Pieces(Movable):
     """Thread-safe.  Knows the numbers of pieces only; ``digest`` stands for what they are."""
 
     def __init__(self, name: str, count: int, epochs: int, digest: str, seed: int = UNSHUFFLED) -> None:
@@ -136,6 +137,13 @@ class Pieces:
             self._seed, self._begun, self._order = seed, begun, None
             self._left = deque(zip(left[::2], left[1::2], strict=True))
             self._held.clear()
+
+    def packed(self) -> Contents | None:
+        digest, position = self.position()
+        return {"digest": digest, "position": position}, []
+
+    def unpack(self, data: dict[str, Any], tensors: Sequence[Any]) -> None:
+        self.move(data["digest"], data["position"])
 
 
 def _shuffled(seed: int) -> str:

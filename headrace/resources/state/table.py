@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from headrace.core import errors
-from headrace.core.dtypes import DType
+from headrace.core.dtypes import DType, string, uint64
+from headrace.resources.state.movable import Contents, Movable
 
 
-class Table:
+class Table(Movable):
     """Thread-safe."""
 
     def __init__(self, name: str, key_dtype: DType, value_dtype: DType, fixed: bool, value_shape: Any = ()) -> None:
@@ -107,6 +108,27 @@ class Table:
     def __len__(self) -> int:
         with self._lock:
             return len(self._items or ())
+
+    def packed(self) -> Contents | None:
+        if self._items is None:
+            return None
+        keys, values = self.export()
+        return {}, [_as_array(keys, self.key_dtype), _as_array(values, self.value_dtype)]
+
+    def unpack(self, data: dict[str, Any], tensors: Sequence[Any]) -> None:
+        keys, values = map(_as_list, tensors)
+        with self._lock:
+            self._items = dict(zip(keys, values, strict=True))
+
+
+def _as_array(items: list[Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """Keys or values in the widest dtype of their kind, which holds them exactly; tuples as rows."""
+    return np.array(items, {string: object, uint64: np.uint64}.get(dtype))
+
+
+def _as_list(array: Any) -> list[Any]:
+    items = np.asarray(array).tolist()
+    return list(map(tuple, items)) if np.ndim(array) > 1 else items
 
 
 _SPREAD = 4  # places for each key, at most

@@ -18,17 +18,15 @@ from typing import Any
 import torch
 
 from headrace.core.dtypes import DType
+from headrace.core.shape import fits
+from headrace.resources.state.movable import Contents, Movable
 from headrace.resources.state.touched import TouchedRows
 
 _first_question = threading.Lock()
 _noting = False  # whether anybody has asked about any variable; it spares the updates a look at each
 
 
-def _fits(shape: Sequence[int], declared: Sequence[int | None]) -> bool:
-    return len(shape) == len(declared) and all(d is None or d == n for n, d in zip(shape, declared, strict=True))
-
-
-class Variable:
+class Variable(Movable):
     """State behind a variable's handle.  Safe for concurrent steps as far as the paper promises: updates may race."""
 
     __slots__ = (
@@ -94,7 +92,7 @@ class Variable:
             current.copy_(value)
             return
         declared = self.shape if current is None else current.shape
-        if validate_shape and declared is not None and not _fits(value.shape, declared):
+        if validate_shape and declared is not None and not fits(value.shape, declared):
             raise ValueError(
                 f"Assign requires shapes of both tensors to match. lhs shape= {list(declared)} rhs shape= {list(value.shape)}"
             )
@@ -134,6 +132,12 @@ class Variable:
         with _first_question:
             if self.touched is not None and not self.touched.forget(asker):
                 self.touched = None
+
+    def packed(self) -> Contents | None:
+        return ({}, [self.value]) if self.initialized else None
+
+    def unpack(self, data: dict[str, Any], tensors: Sequence[Any]) -> None:
+        self.assign(tensors[0], validate_shape=False, own=True)
 
     def __repr__(self) -> str:
         return f"<variable {self.name} {self.dtype.name} {'set' if self.initialized else 'uninitialised'}>"

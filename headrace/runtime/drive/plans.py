@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from headrace.passes.pipeline import Options
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
+from headrace.passes.written import may_write
 from headrace.resources.calling.dispatch import below_autograd
 from headrace.resources.stepping import saving
 from headrace.resources.stepping.interrupt import Shield
@@ -30,12 +31,13 @@ from headrace.runtime.code.codegen import Program
 from headrace.runtime.code.failure import raisable
 from headrace.runtime.drive.flow import Flow
 from headrace.runtime.drive.framed import FramedPlan
-from headrace.runtime.drive.waits import Waits
+from headrace.runtime.drive.waits import ENTRANCE, Waits
 from headrace.runtime.host.cut_machine import Variables
 from headrace.runtime.host.gate import Gate
 from headrace.runtime.host.pool import Pool
 from headrace.runtime.host.recorder import Recorder
 from headrace.runtime.host.threads import ThreadChoice, _current, one_thread, use_threads
+from headrace.runtime.host.writers import Entrance, PlanEntrance
 
 Feeds = Sequence[Any]
 Run = Callable[[Feeds], tuple[Any, ...]]
@@ -234,8 +236,10 @@ class PartsPlan(StepPlan):
     parts: list[Part] = field()
     flow: Flow
     uses: dict[Value, int] = field(init=False)  # of values that cross parts: how many take each, fetches included
+    writing: frozenset[int] = field(init=False)  # the parts that may write variables
 
     def __post_init__(self) -> None:
+        self.writing = frozenset(i for i, part in enumerate(self.parts) if any(map(may_write, part.strand.nodes)))
         self.uses = dict(Counter([v for part in self.parts for v in part.strand.inputs] + self.fetches))
 
     @property
@@ -246,17 +250,34 @@ class PartsPlan(StepPlan):
         return [part.plan for part in self.parts if part.plan is not None]
 
     def run(self, feeds: Feeds) -> tuple[Any, ...]:
+        if not self.writes:
+            return self.run_through(feeds, None)
+        entrance = PlanEntrance(self)
+        try:
+            return self.run_through(feeds, entrance)
+        finally:
+            entrance.leave()
+
+    def run_through(self, feeds: Feeds, entrance: Entrance | None) -> tuple[Any, ...]:
+        """Runs one step to its end.  ``entrance``: asked before it writes variables."""
         with Shield() as guard, self.steps.running() as step:
-            return StepRun(self, step, guard).run(feeds)
+            return StepRun(self, step, guard, entrance).run(feeds)
 
 
 class StepRun:
     """One step under way, in parts.  Used by one thread at a time."""
 
     def __init__(
-        self, plan: PartsPlan, step: Step, guard: Shield | None, events: SimpleQueue[Event] | None = None
-    ) -> None:
-        """``guard``: None where Ctrl-C does not come.  ``events``: where its thread waits, if not at a queue of its own."""
+        self, plan: PartsPlan, step: Step, guard: Shield | None, entrance: Entrance | None,
+        events: SimpleQueue[Event] | None = None,
+    ) -> None:  # fmt: skip
+        """``guard``: None where Ctrl-C does not come.  ``entrance``: asked before the first part that writes variables.
+
+        ``events``: where its thread waits, if not at a queue of its own.
+        """
+        self._entrance = entrance
+        self._writing = plan.writing
+        self._held: list[int] | None = None  # the parts that wait at the entrance
         self._uses = plan.uses.copy()  # a value is let go when the last strand that uses it has taken it
         self._parts = plan.parts
         self._fetches = plan.fetches
@@ -291,6 +312,8 @@ class StepRun:
     def advance(self, ready: list[int]) -> None:
         """Begins what waits and runs what computes, until nothing is ready."""
         while ready:
+            if self._entrance is not None:
+                ready = self._let_in(ready)
             computing = []
             for index in ready:
                 part = self._parts[index]
@@ -304,6 +327,21 @@ class StepRun:
             index, *ready = sorted(computing)
             self._compute(self._parts[index])
             ready += self.flow.done(index)
+
+    def _let_in(self, ready: list[int]) -> list[int]:
+        """Those of the parts that may run: before the first that writes, the step asks whether it may."""
+        assert self._entrance is not None
+        writing = [index for index in ready if index in self._writing]
+        if not writing:
+            return ready
+        if self._held is None:
+            part = self._parts[writing[0]]
+            if self.waits.ask(ENTRANCE, part.node, part.program, self._entrance):
+                self._entrance = None
+                return ready
+            self._held = []
+        self._held += writing
+        return [index for index in ready if index not in self._writing]
 
     def _compute(self, part: Part) -> None:
         assert part.plan is not None
@@ -326,6 +364,10 @@ class StepRun:
         index, results = self.waits.next(patience, since)
         if index is None:
             return False
+        if index is ENTRANCE:
+            held, self._held, self._entrance = self._held, None, None
+            self.advance(held or [])
+            return True
         part = self._parts[index]
         if part.node.op_def.traits.asynchronous:
             self.values.update((v, results[v.value_index]) for v in part.strand.outputs)
@@ -376,7 +418,7 @@ class DividedPlan(StepPlan):
 def entry(plan: StepPlan) -> Run:
     """What runs a step of a request: a step that writes variables or saves them lets others know of it."""
     run = plan.run
-    if plan.writes:
+    if plan.writes and not isinstance(plan, PartsPlan):  # which asks by itself, before its first write
         run = partial(_run_writing, plan, run)
     return run if plan.saves is None else partial(_run_saving, plan, run)
 

@@ -17,14 +17,16 @@ from headrace.passes.step_graph import Node
 from headrace.resources.calling.dispatch import below_autograd
 from headrace.resources.calling.invoke import flat_outputs
 from headrace.resources.stepping.saving import carried
-from headrace.resources.stepping.step import Event, Step, Waiting, end_of, give_up
+from headrace.resources.stepping.step import Awaited, Event, Step, Waiting, end_of, give_up
 from headrace.resources.stepping.waiting import Later
 from headrace.runtime.code.codegen import Program
 from headrace.runtime.code.failure import blame, node_error, raisable
 from headrace.runtime.host.pool import Pool
+from headrace.runtime.host.writers import Entrance
 
 log = logging.getLogger("headrace.step")
 
+ENTRANCE: Final = "entrance"  # the token of a step that asks whether it may write
 GRACE: Final = 1.0  # seconds that a failed step leaves its Python functions to return
 
 
@@ -77,6 +79,16 @@ class Waits:
             raise raisable(e, program)  # noqa: B904 - it has its cause
         if wait is not None:
             self.step.waits[number] = Waiting(node, wait)
+
+    def ask(self, token: Any, node: Node, program: Program, entrance: Entrance) -> bool:
+        """Asks whether the step may write variables.  If not, `next` gives ``token`` when it may; ``node`` is one that does."""
+        number, events = self._note(token, node, program, ()), self._events
+        if entrance.enter(lambda result, error: events.put((number, (), error))):
+            del self._begun[number]
+            return True
+        if entrance.wait is not None:
+            self.step.waits[number] = Awaited(None, entrance.wait)
+        return False
 
     def _run_body(self, program: Program, inputs: Sequence[Any]) -> Any:
         # What waits inside belongs to the step, which ends it.
@@ -137,6 +149,8 @@ class Waits:
                 error = e
         if error is not None:
             raise self._node_error(error, node, program, inputs) from cause(error)
+        if token is ENTRANCE:
+            return token, ()
         return token, flat_outputs(node.op_def, result) if node.op_def.traits.asynchronous else result
 
     def _end_of_the_only(self, reason: OpError) -> Event | None:

@@ -102,9 +102,14 @@ class Beginning(Attempt):
     __slots__ = ("key", "note", "own", "writes")
 
     def __init__(
-        self, key: Key, writes: Variables, own: Hashable, done: Done | None, note: Callable[[], object] | None = None
+        self,
+        key: Key,
+        writes: Variables,
+        own: Hashable,
+        done: Done | None = None,
+        note: Callable[[], object] | None = None,
     ) -> None:
-        """``done``: None if a thread is going to wait.  ``note`` is called when it begins, before anybody else hears of it."""
+        """``done``: None if that is not known yet.  ``note`` is called when it begins, before anybody else hears of it."""
         super().__init__(done or _nobody)
         self.key, self.writes, self.own, self.note = key, writes, own, note
 

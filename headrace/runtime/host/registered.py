@@ -138,6 +138,10 @@ class RegisteredGraph:
                 self._handles[node.name] = self.make_state(node)
             return self._handles[node.name]
 
+    def restart(self, node: Node) -> None:
+        """Lets the node's own state begin like a new one."""
+        self._states.restart(node.name, lambda: self.make_state(node))
+
     def make_state(self, node: Node, resume: Callable[[str, Any], None] | None = None) -> Any:
         """A new state of a node."""
         rule = node.op_def.state_fn

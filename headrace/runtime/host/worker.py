@@ -84,6 +84,11 @@ class LocalWorker:
                 if not self._wait_until(lambda: bool(self._sessions), seconds):
                     return
 
+    def wait_until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Waits for a condition that changes when a session begins or ends, for a time at most; whether it holds."""
+        with self._session_left:
+            return self._wait_until(condition, seconds)
+
     def _wait_until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
         came = self._session_left.wait_for(lambda: self._failure is not None or condition(), seconds)
         if self._failure is not None:

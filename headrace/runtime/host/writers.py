@@ -167,6 +167,12 @@ class Writers(Driver):
             ended = self._machine.let(number, keys, Letting(done), waits)
         finish(ended)
 
+    def holds(self, owner: int) -> bool:
+        """Whether a session holds up all steps that write here."""
+        with self._lock:
+            watches = list(self._machine.watches.values())
+        return any(one.owner == owner and one.holds and one.variables is None for one in watches)
+
     def release(self, number: int, torn: Sequence[Key] = ()) -> Outcome:
         """Ends a watch."""
         with self._lock:
@@ -174,6 +180,63 @@ class Writers(Driver):
             self.watched = bool(self._machine.watches)
         finish(ended)
         return outcome
+
+
+class Entrance(Protocol):
+    """Where a step in which nodes wait asks whether it may write variables: before its first write, not when it begins."""
+
+    wait: Wait | None  # what it waits for
+
+    def enter(self, done: Done) -> bool:
+        """Whether it may write now; otherwise tells ``done`` when it may."""
+
+
+class PlanEntrance:
+    """Of a step that writes variables of this worker only."""
+
+    def __init__(self, plan: Any) -> None:
+        self._plan = plan
+        self._is_in = False
+        self.wait: Wait | None = None
+
+    def enter(self, done: Done) -> bool:
+        plan, writers = self._plan, self._plan.writers
+        self._note()
+        if not writers.watched:
+            return True
+        self.leave()
+        self.wait = writers.begin(Beginning(plan, plan.writes, plan, done, self._note))
+        return False
+
+    def _note(self) -> None:
+        self._plan.running.append(None)
+        self._is_in = True
+
+    def leave(self) -> None:
+        """The step is over."""
+        if self._is_in:
+            self._is_in = False
+            self._plan.running.pop()
+            if self._plan.writers.watched:
+                self._plan.writers.look(self._plan)
+
+
+class PartitionEntrance:
+    """Of a step that writes on several tasks."""
+
+    def __init__(self, writers: Writers, beginning: Beginning) -> None:
+        self._writers = writers
+        self._beginning = beginning
+        self.wait: Wait | None = None
+
+    def enter(self, done: Done) -> bool:
+        self._beginning.ended = True  # first it has begun, and then it looks whether somebody watches
+        if not self._writers.watched:
+            return True
+        self._beginning.ended = False
+        self._beginning.done = done
+        self.wait = self._writers.begin(self._beginning)
+        return False
 
 
 class WorkerSide:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.passes import vectorise_rules as _rules  # noqa: F401 - it registers them
+from headrace.passes.bodies import nodes_within
 from headrace.passes.step_graph import Node, StepGraph
 from headrace.passes.vectorise import Ragged, Rows, Vectorised, is_repeatable, vectorise
 from headrace.resources.data.rows import Columns, RowFunction
@@ -17,11 +18,14 @@ Call = Callable[..., tuple[Any, ...]]
 class BodyFunction:
     """Thread-safe.  Called with the values of an element and then what the body has captured."""
 
-    __slots__ = ("__weakref__", "_body", "_by_rows", "_call", "_lock", "_plan", "repeatable", "state")
+    __slots__ = ("__weakref__", "_body", "_by_rows", "_call", "_lock", "_plan", "_restart", "repeatable", "state")
 
-    def __init__(self, body: StepGraph, plan: Callable[[StepGraph], Call], state: Callable[[Node], Any]) -> None:
-        """``state``: of a node of the body."""
-        self._body, self._plan, self.state = body, plan, state
+    def __init__(
+        self, body: StepGraph, plan: Callable[[StepGraph], Call], state: Callable[[Node], Any],
+        restart: Callable[[Node], None],
+    ) -> None:  # fmt: skip
+        """``state``: of a node of the body.  ``restart`` lets that begin like a new one."""
+        self._body, self._plan, self.state, self._restart = body, plan, state, restart
         self._call = plan(body)
         self._by_rows: dict[int, RowFunction | None] = {}
         self._lock = threading.Lock()
@@ -33,6 +37,12 @@ class BodyFunction:
 
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         return self._call(*values)
+
+    def restart(self) -> None:
+        """Random ops with seeds draw from the beginning again."""
+        for node in nodes_within(self._body):
+            if node.op_def.traits.random and any(node.attrs.get(seed) for seed in ("seed", "seed2")):
+                self._restart(node)
 
     def by_rows(self, count: int) -> RowFunction | None:
         """The function for many elements of ``count`` values each, if there is one."""

@@ -88,7 +88,7 @@ class Planner:
 
     def plan_body(self, body: StepGraph) -> BodyFunction:
         """A detached body as a function of run-time values."""
-        return BodyFunction(body, self._plan_call, self.registered.state)
+        return BodyFunction(body, self._plan_call, self.registered.state, self.registered.restart)
 
     def _plan_call(self, body: StepGraph) -> Callable[..., tuple[Any, ...]]:
         device = self.registered.worker.device("").name

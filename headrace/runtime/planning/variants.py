@@ -221,7 +221,7 @@ class Variants:
     @property
     def on_arrays(self) -> int:
         """How many nodes run on arrays in the plan that has the most of them."""
-        return max(map(_on_arrays, [self._plan, *self._plans.values()]))
+        return max(len(plan.program.on_arrays) for plan in [self._plan, *self._plans.values()])
 
 
 def _with_regions(plan: SinglePlan) -> SinglePlan | None:
@@ -242,10 +242,6 @@ def may_gain(plan: SinglePlan) -> bool:
 def loops(plan: SinglePlan) -> int:
     """How many loops the plan has that could be unrolled."""
     return sum(node in LOOPS for node in plan.graph.nodes)
-
-
-def _on_arrays(plan: SinglePlan) -> int:
-    return len(plan.program.on_arrays)
 
 
 def _on_tensors(plan: SinglePlan) -> int:

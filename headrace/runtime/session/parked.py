@@ -14,6 +14,7 @@ from headrace.resources.stepping.step import Event, Step, current
 from headrace.resources.stepping.waiting import Done
 from headrace.runtime.drive.plans import PartsPlan, StepRun
 from headrace.runtime.host.turn import Pace
+from headrace.runtime.host.writers import Entrance
 
 IDLE_SECONDS: Final = 1.0  # after which the clock's thread ends if nothing is parked
 
@@ -55,8 +56,9 @@ class ParkedRun:
     """Used by one thread at a time."""
 
     def __init__(
-        self, plan: PartsPlan, step: Step, done: Done, soon: Callable[[Callable[[], None]], None], pace: Pace | None
-    ) -> None:
+        self, plan: PartsPlan, step: Step, done: Done, soon: Callable[[Callable[[], None]], None], pace: Pace | None,
+        entrance: Entrance | None,
+    ) -> None:  # fmt: skip
         """``done`` is told the fetches or the error.  ``soon`` finds a thread to go on; ``pace`` hears how long one is held."""
         self._soon = soon
         self._pace = pace
@@ -64,7 +66,7 @@ class ParkedRun:
         self._done = done
         self._since = monotonic()
         self.mailbox = _Mailbox()
-        self._run = StepRun(plan, step, None, self.mailbox)
+        self._run = StepRun(plan, step, None, entrance, self.mailbox)
         self._go_on = carried(self.go_on)
 
     def start(self, feeds: Sequence[Any]) -> None:

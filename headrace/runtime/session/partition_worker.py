@@ -29,7 +29,7 @@ from headrace.runtime.host.cut_machine import Beginning, Variables
 from headrace.runtime.host.device import Device
 from headrace.runtime.host.registered import TracedGraph
 from headrace.runtime.host.turn import Pace, turn
-from headrace.runtime.host.writers import WorkerSide
+from headrace.runtime.host.writers import Entrance, PartitionEntrance, WorkerSide
 from headrace.runtime.planning.plan import make_plan, variables_used, variables_written
 from headrace.runtime.planning.planner import Planner
 from headrace.runtime.session.parked import ParkedRun
@@ -332,11 +332,12 @@ class PartitionWorker:
             try:
                 plan = self.plan(handle)
                 if isinstance(plan, PartsPlan) and not to_the_end:
-                    parked = ParkedRun(plan, mine, over, partial(self._soon, partition), partition.pace)
+                    soon = partial(self._soon, partition)
+                    parked = ParkedRun(plan, mine, over, soon, partition.pace, entrance)
                 else:
                     parked, begun_at = None, thread_time()
                     with mine.entered():
-                        results = plan.run(feeds)
+                        results = plan.run_through(feeds, entrance) if isinstance(plan, PartsPlan) else plan.run(feeds)
                     if partition.pace is not None and not to_the_end:
                         partition.pace.note(thread_time() - begun_at)
             except BaseException as e:  # noqa: BLE001 - as above
@@ -347,32 +348,43 @@ class PartitionWorker:
                 else:
                     parked.start(feeds)
 
+        entrance: Entrance | None = None
+        held = False
         try:
             partition = self._registered(handle)
             mine.post = post = StepPost(step, self._rendezvous, partition.sends, partition.fetches)
             if partition.traced is not None:
                 partition.traced.recorder.start()
             self._here.enter(step, handle, mine)
-            held = partition.writers and self._writers.watched
-            if held:
-                asked = None if to_the_end else partial(self._asked, partition, carried(begin), over)
-                self._ask_to_begin(handle, step, mine, asked)
+            if partition.writes:
+                if isinstance(partition.plan, PartsPlan):
+                    entrance = PartitionEntrance(self._writers, self._beginning(partition, handle, step))
+                elif self._writers.watched:
+                    asked = None if to_the_end else partial(self._asked, partition, carried(begin), over)
+                    held = self._ask_to_begin(self._beginning(partition, handle, step), mine, asked)
+            self._look(step)  # a save may wait for it to come
         except BaseException as e:  # noqa: BLE001 - as above
             over(None, e)
         else:
-            if to_the_end or not held:
+            if not held:
                 begin()
 
-    def _ask_to_begin(self, handle: int, step: int, mine: Step, done: Done | None) -> None:
-        """Somebody saves variables: waits until a partition may write them, or lets ``done`` be told so."""
-        key, partition = (self.session, step), self._registered(handle)
-        beginning = Beginning(key, partition.writes, self.own(handle), done)
+    def _beginning(self, partition: Registered, handle: int, step: int) -> Beginning:
+        """What counts the partition as one that has not begun to write."""
+        beginning = Beginning((self.session, step), partition.writes, self.own(handle))
         self._here.ask(step, handle, beginning)
-        self._writers.look(key)  # a save may wait for it to come
+        return beginning
+
+    def _ask_to_begin(self, beginning: Beginning, mine: Step, done: Done | None) -> bool:
+        """Somebody saves variables: waits until a partition may write them, or lets ``done`` be told; whether it does so."""
         if done is None:
             self._writers.wait_to_begin(mine, beginning)
-        elif (wait := self._writers.begin(beginning)) is not None:
+            return False
+        beginning.done = done
+        wait = self._writers.begin(beginning)
+        if wait is not None:
             mine.events(_Ender(wait, mine))
+        return True
 
     def _asked(
         self, partition: Registered, begin: Callable[[], None], over: Done, _: Any, error: BaseException | None

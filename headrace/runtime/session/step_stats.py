@@ -27,7 +27,7 @@ def step_stats(recorder: Recorder, host: str) -> Any:
 
 def _fill(stats: Any, entry: Entry, offset: int) -> None:
     node, nanos = entry.node, entry.ended - entry.began
-    stats.node_name, inputs = node.name, ", ".join(map(_label_name, node.inputs))
+    stats.node_name, inputs = node.name, ", ".join(client_name(value).removesuffix(":0") for value in node.inputs)
     stats.timeline_label = f"{node.name} = {node.type}({inputs})"
     if entry.stage:
         stats.node_name = f"{node.name}/{entry.stage.partition(' ')[0]}"
@@ -41,11 +41,6 @@ def _fill(stats: Any, entry: Entry, offset: int) -> None:
         description = stats.output.add(slot=slot).tensor_description
         description.dtype = value.dtype.base_dtype.as_datatype_enum
         description.shape.CopyFrom(value.shape.as_proto())
-
-
-def _label_name(value: Value) -> str:
-    """The name of a tensor in labels: the first output has that of its node."""
-    return client_name(value).removesuffix(":0")
 
 
 def cost_graph(plan: StepPlan, recorder: Recorder, host: str) -> Any:

@@ -145,7 +145,7 @@ class StepsHere:
 
     def describe(self, number: int) -> str:
         with self._lock:
-            begun = [self._partitions[handle] for handle in self._begun_of(number)]
+            begun = [self._partitions[handle] for handle in self._begun.get(number, ())]
             running = list(self._running.get(number, {}).values())
         if not begun:
             return f"step {number} of session {self.session}, which has begun elsewhere and not on {self._task}"

@@ -23,8 +23,8 @@ README = (Path(__file__).parents[3] / "README.md").read_text()
 PROGRAM, COMMAND = re.findall(r"```python\n(import json.*?)```.*?```sh\n(headrace launch [^\n]*)", README, re.DOTALL)[0]
 LAUNCH = (sys.executable, "-c", "from headrace.tools.cli import main; main()", "launch")
 ENVIRONMENT = {
-    **os.environ, "HEADRACE_COMPILE": "off", "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token",
-    "RAY_AUTH_TOKEN": secrets.token_hex(16),
+    **os.environ, "HEADRACE_COMPILE": "off", "HEADRACE_LEAVE_SECONDS": "0", "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16),
 }  # fmt: skip
 
 NODES = """

@@ -93,7 +93,7 @@ def test_hparams_keep_their_types() -> None:
         hparams.add_hparam("units", 1)
 
 
-def test_losses_and_metrics_take_predictions_first() -> None:
+def test_losses_and_metrics_take_predictions_first(session: tf.Session) -> None:
     labels, logits = [0, 2], tf.constant([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     pairs = [
         (tf.contrib.losses.sparse_softmax_cross_entropy(logits, labels), tf.losses.sparse_softmax_cross_entropy(labels, logits)),
@@ -104,10 +104,9 @@ def test_losses_and_metrics_take_predictions_first() -> None:
     ]  # fmt: skip
     values, updates = tf.contrib.metrics.aggregate_metric_map({"a": tf.contrib.metrics.streaming_mean([1.0])})
     assert (list(values), list(updates)) == (["a"], ["a"])
-    with tf.Session() as session:
-        session.run(tf.local_variables_initializer())
-        for a, b in pairs:
-            assert session.run(a) == session.run(b)
+    session.run(tf.local_variables_initializer())
+    for a, b in pairs:
+        assert session.run(a) == session.run(b)
 
 
 def test_vocabulary() -> None:

@@ -9,12 +9,6 @@ image = tf.contrib.image
 X = np.arange(25, dtype=np.float32).reshape(5, 5)
 
 
-@pytest.fixture
-def session() -> tf.Session:
-    with tf.Session() as session:
-        yield session
-
-
 def test_quarter_turns(session: tf.Session) -> None:
     turned = image.rotate(X, np.pi / 2)
     np.testing.assert_array_equal(session.run(turned), np.rot90(X))

@@ -37,14 +37,13 @@ def test_signs(kind: str, sparse: bool) -> None:
     np.testing.assert_allclose(found, v, atol=1e-6)
 
 
-def test_decays() -> None:
+def test_decays(session: tf.Session) -> None:
     step = tf.placeholder(tf.int64, [])
     cosine, restart = (
         opt.get_cosine_decay_fn(10, zero_after=0.8)(step),
         opt.get_restart_decay_fn(10, num_periods=2)(step),
     )
-    with tf.Session() as session:
-        found = np.array([session.run([cosine, restart], {step: s}) for s in (0, 2, 5, 7, 9)])
+    found = np.array([session.run([cosine, restart], {step: s}) for s in (0, 2, 5, 7, 9)])
     expected = [0.5 * (1 + np.cos(np.pi * s / 10)) if s < 8 else 0.0 for s in (0, 2, 5, 7, 9)]
     np.testing.assert_allclose(found[:, 0], expected, atol=1e-6)
     np.testing.assert_allclose(
@@ -101,13 +100,12 @@ def _stops() -> np.ndarray:
 
 
 @pytest.mark.parametrize("mode", ["recursive", "parallel"])
-def test_monotonic_attention(mode: str) -> None:
+def test_monotonic_attention(session: tf.Session, mode: str) -> None:
     p = tf.constant(CHANCES)
     found = seq2seq.monotonic_attention(p, BEFORE, mode)
     slopes = tf.gradients(found * np.arange(5, dtype=np.float32), p)[0]
-    with tf.Session() as session:
-        np.testing.assert_allclose(session.run(found), _stops(), atol=1e-5)
-        assert np.isfinite(session.run(slopes)).all()
+    np.testing.assert_allclose(session.run(found), _stops(), atol=1e-5)
+    assert np.isfinite(session.run(slopes)).all()
 
 
 def test_hard_attention_moves_to_the_next_stop() -> None:

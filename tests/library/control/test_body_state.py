@@ -68,7 +68,7 @@ def test_a_read_that_no_body_writes_stays_outside() -> None:
     assert b.value() not in loop.inputs
 
 
-def test_a_write_behind_a_constant_in_a_loop_runs() -> None:
+def test_a_write_behind_a_constant_in_a_loop_runs(session: tf.Session) -> None:
     a = tf.Variable(2.0)
     x = tf.placeholder(tf.float32, [])
 
@@ -77,10 +77,9 @@ def test_a_write_behind_a_constant_in_a_loop_runs() -> None:
             return i + 1, s + x * 2.0  # the product waits only through its constant
 
     found = tf.while_loop(lambda i, s: i < 4, step, [0, 0.0])
-    with tf.Session() as session:
-        session.run(a.initializer)
-        assert session.run(found, {x: 3.0}) == (4, 24.0)
-        assert session.run(a) == 6.0
+    session.run(a.initializer)
+    assert session.run(found, {x: 3.0}) == (4, 24.0)
+    assert session.run(a) == 6.0
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -122,7 +121,7 @@ def test_a_loop_waits_for_what_its_nodes_wait_for(way: str) -> None:
         assert session.run(found, {x: 0.0}) == 30.0
 
 
-def test_a_resource_variable_that_no_body_writes_is_read_once_outside() -> None:
+def test_a_resource_variable_that_no_body_writes_is_read_once_outside(session: tf.Session) -> None:
     a, b = tf.Variable(2.0, use_resource=True), tf.Variable(0.0, use_resource=True)
 
     def step(i: Any, total: Any) -> Any:
@@ -137,16 +136,15 @@ def test_a_resource_variable_that_no_body_writes_is_read_once_outside() -> None:
     reads = [t for t in node.inputs if t.op.type == "ReadVariableOp"]
     assert [t.op.inputs[0] for t in reads] == [a.handle]
     assert not [op for op in node.attrs["body"]._nodes if op.type == "ReadVariableOp"]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        found = session.run([*loop, *tf.gradients(loop[1], a)])
-        total = 1.0
-        for i in range(found[0]):
-            total = total * 2.0 + (4.0 if i else 0.0)
-        assert found[1] == total and session.run(b) == 2.0 * found[0]
+    session.run(tf.global_variables_initializer())
+    found = session.run([*loop, *tf.gradients(loop[1], a)])
+    total = 1.0
+    for i in range(found[0]):
+        total = total * 2.0 + (4.0 if i else 0.0)
+    assert found[1] == total and session.run(b) == 2.0 * found[0]
 
 
-def test_a_read_in_a_loop_that_waits_for_a_write_outside_stays() -> None:
+def test_a_read_in_a_loop_that_waits_for_a_write_outside_stays(session: tf.Session) -> None:
     a = tf.Variable(2.0, use_resource=True)
     write = a.assign(5.0, read_value=False)
 
@@ -155,22 +153,20 @@ def test_a_read_in_a_loop_that_waits_for_a_write_outside_stays() -> None:
             return i + 1, total + a
 
     total = tf.while_loop(lambda i, _: i < 3, step, [0, 0.0])[1]
-    with tf.Session() as session:
-        session.run(a.initializer)
-        assert session.run(total) == 15.0
+    session.run(a.initializer)
+    assert session.run(total) == 15.0
 
 
-def test_a_read_moved_out_of_a_loop_waits_for_what_the_loop_waits_for() -> None:
+def test_a_read_moved_out_of_a_loop_waits_for_what_the_loop_waits_for(session: tf.Session) -> None:
     a = tf.Variable(2.0, use_resource=True)
     with tf.control_dependencies([a.assign(5.0, read_value=False)]):
         start = tf.constant(0.0)
     total = tf.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, t + a), [0, start])[1]
-    with tf.Session() as session:
-        session.run(a.initializer)
-        assert session.run(total) == 15.0
+    session.run(a.initializer)
+    assert session.run(total) == 15.0
 
 
-def test_a_read_moved_out_of_a_loop_is_not_waited_for_inside() -> None:
+def test_a_read_moved_out_of_a_loop_is_not_waited_for_inside(session: tf.Session) -> None:
     a = tf.Variable(2.0, use_resource=True)
 
     @tf.function
@@ -185,6 +181,5 @@ def test_a_read_moved_out_of_a_loop_is_not_waited_for_inside() -> None:
         return tf.while_loop(lambda i, _: i < 3, step, [0, 0.0])[1]
 
     total = three_times(tf.constant(5.0))
-    with tf.Session() as session:
-        session.run(a.initializer)
-        assert session.run(total) == 30.0
+    session.run(a.initializer)
+    assert session.run(total) == 30.0

@@ -137,10 +137,9 @@ class TestEffects:
         assert made[0].graph is tf.get_default_graph()
         assert run(y, {p: True, made[0]: 4.0}) == 8
 
-    def test_random_numbers_differ_from_run_to_run(self, p):
+    def test_random_numbers_differ_from_run_to_run(self, session, p):
         y = tf.cond(p, lambda: tf.random_uniform([3]), lambda: tf.zeros([3]))
-        with tf.Session() as session:
-            assert session.run(y, {p: True}).tolist() != session.run(y, {p: True}).tolist()
+        assert session.run(y, {p: True}).tolist() != session.run(y, {p: True}).tolist()
 
 
 class TestErrors:

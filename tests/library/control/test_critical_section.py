@@ -14,48 +14,44 @@ def _add_one(variable: tf.Variable) -> tf.Tensor:
     return tf.assign(variable, seen + 1)
 
 
-def test_executions_of_one_step_do_not_mix() -> None:
+def test_executions_of_one_step_do_not_mix(session: tf.Session) -> None:
     count = tf.Variable(0)
     section = tf.CriticalSection()
     runs = [section.execute(lambda: _add_one(count)) for _ in range(5)]
-    with tf.Session() as session:
-        session.run(count.initializer)
-        found = session.run(runs)
-        assert sorted(found) == [1, 2, 3, 4, 5]
-        assert session.run(count) == 5
+    session.run(count.initializer)
+    found = session.run(runs)
+    assert sorted(found) == [1, 2, 3, 4, 5]
+    assert session.run(count) == 5
 
 
-def test_concurrent_steps_do_not_mix() -> None:
+def test_concurrent_steps_do_not_mix(session: tf.Session) -> None:
     count = tf.Variable(0)
     section = tf.CriticalSection(shared_name="counter")
     run = section.execute(lambda: _add_one(count))
-    with tf.Session() as session:
-        session.run(count.initializer)
-        run_threads(*[lambda: [session.run(run.op) for _ in range(20)]] * 3)
-        assert session.run(count) == 60
+    session.run(count.initializer)
+    run_threads(*[lambda: [session.run(run.op) for _ in range(20)]] * 3)
+    assert session.run(count) == 60
 
 
-def test_structures_and_operations() -> None:
+def test_structures_and_operations(session: tf.Session) -> None:
     section = tf.CriticalSection()
     result = section.execute(lambda: {"a": tf.constant(1), "b": [tf.constant(2), tf.no_op()]})
     nothing = section.execute(lambda: None)
-    with tf.Session() as session:
-        assert session.run([result["a"], result["b"][0]]) == [1, 2]
-        session.run([result["b"][1], nothing])
+    assert session.run([result["a"], result["b"][0]]) == [1, 2]
+    session.run([result["b"][1], nothing])
 
 
-def test_a_failure_gives_the_lock_back() -> None:
+def test_a_failure_gives_the_lock_back(session: tf.Session) -> None:
     section = tf.CriticalSection()
     x = tf.placeholder(tf.float32, [])
     checked = section.execute(lambda: tf.check_numerics(x, "x"))
-    with tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError):
-            session.run(checked, {x: float("nan")})
-        done = []
-        thread = threading.Thread(target=lambda: done.append(session.run(checked, {x: 1.0})))
-        thread.start()
-        thread.join(10)
-        assert done == [1]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(checked, {x: float("nan")})
+    done = []
+    thread = threading.Thread(target=lambda: done.append(session.run(checked, {x: 1.0})))
+    thread.start()
+    thread.join(10)
+    assert done == [1]
 
 
 def test_wrong_use() -> None:
@@ -63,21 +59,20 @@ def test_wrong_use() -> None:
         tf.CriticalSection(critical_section_def="x")
 
 
-def test_a_lock_can_be_given_up_waiting_for_and_is_dropped_by_a_step_that_fails() -> None:
+def test_a_lock_can_be_given_up_waiting_for_and_is_dropped_by_a_step_that_fails(interpreted: tf.Session) -> None:
     section = tf.CriticalSection(name="section")
     wait, begun = threading.Event(), threading.Event()
     slow = section.execute(lambda: tf.py_func(lambda: begun.set() or wait.wait(20), [], tf.bool))
     bad = section.execute(lambda: tf.py_func(lambda: 1 / 0, [], tf.bool))
     quick = section.execute(lambda: tf.constant(1.0) + 1.0)
-    with tf.Session(config=tf.ConfigProto(compile="off")) as sess:
-        thread = threading.Thread(target=sess.run, args=(slow,))
-        thread.start()
-        assert begun.wait(10)
-        with pytest.raises(tf.errors.DeadlineExceededError, match="Mutex 'section/' is held by step"):
-            sess.run(quick, options=tf.RunOptions(timeout_in_ms=200))
-        wait.set()
-        thread.join()
-        with pytest.raises(tf.errors.UnknownError) as caught:
-            sess.run(bad)
-        assert sess.run(quick, options=tf.RunOptions(timeout_in_ms=5000)) == 2.0
-        del caught
+    thread = threading.Thread(target=interpreted.run, args=(slow,))
+    thread.start()
+    assert begun.wait(10)
+    with pytest.raises(tf.errors.DeadlineExceededError, match="Mutex 'section/' is held by step"):
+        interpreted.run(quick, options=tf.RunOptions(timeout_in_ms=200))
+    wait.set()
+    thread.join()
+    with pytest.raises(tf.errors.UnknownError) as caught:
+        interpreted.run(bad)
+    assert interpreted.run(quick, options=tf.RunOptions(timeout_in_ms=5000)) == 2.0
+    del caught

@@ -58,15 +58,14 @@ def test_group_errors() -> None:
         tf.group(tf.no_op(), nmae="x")
 
 
-def test_group_runs_everything() -> None:
+def test_group_runs_everything(session: tf.Session) -> None:
     v = tf.Variable([1.0, 2.0])
     w = tf.Variable(3.0)
     step = tf.group(v.assign_add([1.0, 1.0]), w.assign(7.0))
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        assert sess.run(step) is None
-        np.testing.assert_array_equal(sess.run(v), [2, 3])
-        assert sess.run(w) == 7
+    session.run(tf.global_variables_initializer())
+    assert session.run(step) is None
+    np.testing.assert_array_equal(session.run(v), [2, 3])
+    assert session.run(w) == 7
 
 
 def test_tuple() -> None:
@@ -96,13 +95,12 @@ def test_tuple_of_slices() -> None:
     assert operation.type == "NoOp"
 
 
-def test_with_dependencies_orders() -> None:
+def test_with_dependencies_orders(session: tf.Session) -> None:
     v = tf.Variable(1.0)
     after = with_dependencies([v.assign(5.0)], tf.constant(2.0))
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        assert sess.run(after) == 2
-        assert sess.run(v) == 5
+    session.run(v.initializer)
+    assert session.run(after) == 2
+    assert session.run(v) == 5
 
 
 def test_op_scope() -> None:

@@ -98,25 +98,23 @@ def test_py_func_nodes() -> None:
         tf.py_func(3, [x], tf.float32)
 
 
-def test_a_stateful_function_is_called_every_step_a_fetch_needs_it() -> None:
+def test_a_stateful_function_is_called_every_step_a_fetch_needs_it(session: tf.Session) -> None:
     calls = []
     y = tf.py_func(lambda: (calls.append(1), np.float32(len(calls)))[1], [], tf.float32)
-    with tf.Session() as sess:
-        assert [sess.run(y) for _ in range(3)] == [1, 2, 3]
-        assert sess.run([y, y + 1]) == [4, 5]
-        sess.run(tf.constant(1))
+    assert [session.run(y) for _ in range(3)] == [1, 2, 3]
+    assert session.run([y, y + 1]) == [4, 5]
+    session.run(tf.constant(1))
     assert len(calls) == 4
 
 
 # ---- printing
 
 
-def test_print_v1(capfd) -> None:
+def test_print_v1(session: tf.Session, capfd) -> None:
     x = tf.constant([1.0, 2.0, 3.0, 4.0])
     y = tf.Print(x, [x, "s", 3, [[1, 2], [3, 4]]], message="hello ", first_n=2)
-    with tf.Session() as sess:
-        for _ in range(4):
-            assert sess.run(y).tolist() == [1, 2, 3, 4]
+    for _ in range(4):
+        assert session.run(y).tolist() == [1, 2, 3, 4]
     assert capfd.readouterr().err == "hello [1 2 3...][s][3][[1 2][3...]...]\n" * 2
     assert tf.gradients(y, x)[0] is not None
 
@@ -196,12 +194,11 @@ def test_as_string_errors() -> None:
             run(tf.as_string(tf.constant(value), **options))
 
 
-def test_base64_and_timestamp() -> None:
+def test_base64_and_timestamp(session: tf.Session) -> None:
     text = tf.encode_base64(["abc", b"\xff\xfe"])
     coded, back = run([text, tf.decode_base64(text)])
     assert coded.tolist() == [b"YWJj", b"__4"]
     assert back.tolist() == [b"abc", b"\xff\xfe"]
     now = tf.timestamp()
-    with tf.Session() as sess:
-        first, second = sess.run(now), sess.run(now)
+    first, second = session.run(now), session.run(now)
     assert 1.5e9 < first <= second

@@ -285,14 +285,13 @@ class TestAtOnce:
             assert outer.gradient(slope, x).numpy().tolist() == [16, 100, 32]
 
 
-def test_shapes_that_do_not_fit_are_errors_when_running() -> None:
+def test_shapes_that_do_not_fit_are_errors_when_running(session: tf.Session) -> None:
     lengths = tf.placeholder(tf.int64)
     mixed = tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, [1.0]).write(1, [[2.0]]).concat()
     split = tf.TensorArray(tf.float32, 1, infer_shape=False).split([[1.0]], lengths).read(0)
-    with tf.Session() as session:
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"inconsistent shapes.  Index 0 .* \[\] but index 1 .* \[1\]"
-        ):
-            session.run(mixed)
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"lengths to be a vector, received shape: \[1, 1\]"):
-            session.run(split, {lengths: [[1]]})
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"inconsistent shapes.  Index 0 .* \[\] but index 1 .* \[1\]"
+    ):
+        session.run(mixed)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"lengths to be a vector, received shape: \[1, 1\]"):
+        session.run(split, {lengths: [[1]]})

@@ -5,15 +5,10 @@ What is not about second gradients was compared with TensorFlow's (which has non
 
 import numpy as np
 import pytest
+from running import modes
 
 import headrace as tf
 
-MODES = {
-    "interpreted": tf.ConfigProto(compile="off"),
-    "compiled": tf.ConfigProto(compile="always"),
-    "lowered": tf.ConfigProto(control_flow="lowered"),
-}
-modes = pytest.mark.parametrize("config", MODES.values(), ids=MODES)
 X = np.array([[0.5, -0.3], [0.8, 0.1], [-0.2, 0.9]])
 
 

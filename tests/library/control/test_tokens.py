@@ -88,10 +88,9 @@ def test_results_are_tensorflows(program: Any, use_resource: bool, flow: str) ->
             assert sess.run(fetches, {x: FEED}) == wanted
 
 
-def test_a_loop_does_not_run_effects_that_nothing_waits_for() -> None:
+def test_a_loop_does_not_run_effects_that_nothing_waits_for(session: tf.Session) -> None:
     v = tf.get_variable("v", initializer=0.5)
     unused = after(0.0, tf.assign(v, 9.0))
     y = tf.while_loop(lambda i, h, t: i < 2, lambda i, h, t: (i + 1, h * 2.0, t), (0, 1.0, unused))[1]
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        assert sess.run(y) == 4.0 and sess.run(v) == 0.5
+    session.run(tf.global_variables_initializer())
+    assert session.run(y) == 4.0 and session.run(v) == 0.5

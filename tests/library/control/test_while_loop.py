@@ -5,8 +5,8 @@ import signal
 
 import numpy as np
 import pytest
+from running import MODES, initialized_session
 from running import initialize_and_run as run
-from running import initialized_session
 
 import headrace as tf
 
@@ -163,18 +163,10 @@ class TestEffects:
         )
         assert len(set(run(array.stack()).tolist())) == 4
 
-    def test_feeding_between_runs_does_not_keep_state(self):
+    def test_feeding_between_runs_does_not_keep_state(self, session):
         n = tf.placeholder(tf.int32, [])
         i = tf.while_loop(lambda i: i < n, lambda i: i + 1, [0])
-        with tf.Session() as session:
-            assert [session.run(i, {n: k}) for k in (3, 1, 2)] == [3, 1, 2]
-
-
-MODES = {
-    "interpreted": tf.ConfigProto(compile="off"),
-    "compiled": tf.ConfigProto(compile="always"),
-    "lowered": tf.ConfigProto(control_flow="lowered"),
-}
+        assert [session.run(i, {n: k}) for k in (3, 1, 2)] == [3, 1, 2]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -299,14 +291,13 @@ class TestSparseVariables:
         ("invariant", "rank"),
         [(None, 1), (tf.TensorShape([1]), 1), (tf.TensorShape([None]), None), (tf.TensorShape(None), None)],
     )
-    def test_the_number_of_values_may_change(self, invariant, rank):
+    def test_the_number_of_values_may_change(self, session, invariant, rank):
         invariants = None if invariant is None else [tf.TensorShape([]), invariant]
         _, found = tf.while_loop(lambda i, _: i < 10, self.insert, [0, self.start()], invariants)
         assert found.indices.shape.as_list() == [None, rank]
         assert found.values.shape.as_list() == [None]
         assert found.dense_shape.shape.as_list() == [rank]
-        with tf.Session() as session:
-            assert session.run(found).values.tolist() == [2, 1, 2, 7, 4, 5, 6, 7, 8, 9]
+        assert session.run(found).values.tolist() == [2, 1, 2, 7, 4, 5, 6, 7, 8, 9]
 
     def test_the_rank_may_not(self):
         def widen(i, x):

@@ -68,32 +68,28 @@ def test_cut_at_every_position(make, one_shot, tmp_path):
                 assert plain(drain(sess, element)) == plain(whole[position:]), position
 
 
-def test_initializing_again_begins_again(tmp_path):
+def test_initializing_again_begins_again(session, tmp_path):
     iterator = Dataset.range(4).make_initializable_iterator()
     element = iterator.get_next()
     saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
-    with tf.Session() as sess:
-        sess.run(iterator.initializer)
-        sess.run(element)
-        path = saver.save(sess, str(tmp_path / "at"))
-        saver.restore(sess, path)
-        assert sess.run(element) == 1
-        sess.run(iterator.initializer)
-        assert sess.run(element) == 0
+    session.run(iterator.initializer)
+    session.run(element)
+    path = saver.save(session, str(tmp_path / "at"))
+    saver.restore(session, path)
+    assert session.run(element) == 1
+    session.run(iterator.initializer)
+    assert session.run(element) == 0
 
 
-def test_another_dataset_refuses_the_position(tmp_path):
+def test_another_dataset_refuses_the_position(session, tmp_path):
     iterator = tf.data.Iterator.from_structure(tf.int64, tf.TensorShape([]))
     begin = [iterator.make_initializer(d) for d in (Dataset.range(4), Dataset.range(4).map(lambda x: x))]
     saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
-    with tf.Session() as sess:
-        sess.run(begin[0])
-        path = saver.save(sess, str(tmp_path / "at"))
-        sess.run(begin[1])
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"not one of the dataset .* 1 stages, the dataset has 2"
-        ):
-            saver.restore(sess, path)
+    session.run(begin[0])
+    path = saver.save(session, str(tmp_path / "at"))
+    session.run(begin[1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"not one of the dataset .* 1 stages, the dataset has 2"):
+        saver.restore(session, path)
 
 
 def test_exact_state_has_iterators_and_the_numbers_of_their_functions(tmp_path):
@@ -115,7 +111,7 @@ def test_exact_state_has_iterators_and_the_numbers_of_their_functions(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ValueError, ZeroDivisionError, tf.errors.AbortedError])
-def test_an_error_that_was_computed_ahead_is_part_of_the_position(tmp_path, error):
+def test_an_error_that_was_computed_ahead_is_part_of_the_position(session, tmp_path, error):
     """Whatever a generator raises, saving does not raise it: the step does that takes the element, before or after restoring."""
 
     begun = threading.Event()
@@ -129,13 +125,12 @@ def test_an_error_that_was_computed_ahead_is_part_of_the_position(tmp_path, erro
     iterator = Dataset.from_generator(numbers, tf.int32, []).prefetch(3).make_initializable_iterator()
     element = iterator.get_next()
     saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
-    with tf.Session() as sess:
-        sess.run(iterator.initializer)
-        assert sess.run(element) == 1
-        assert begun.wait(30)  # saving waits for what is being computed
-        path = saver.save(sess, str(tmp_path / "at"))
-        for _ in range(2):
-            with pytest.raises(expected, match="my mistake"):
-                sess.run(element)
-            assert drain(sess, element) == []
-            saver.restore(sess, path)
+    session.run(iterator.initializer)
+    assert session.run(element) == 1
+    assert begun.wait(30)  # saving waits for what is being computed
+    path = saver.save(session, str(tmp_path / "at"))
+    for _ in range(2):
+        with pytest.raises(expected, match="my mistake"):
+            session.run(element)
+        assert drain(session, element) == []
+        saver.restore(session, path)

@@ -171,10 +171,9 @@ class TestTransformations:
         with pytest.raises(TypeError, match="do not support Python lists|not support Python lists"):
             Dataset.zip(([Dataset.range(2)],))
 
-    def test_reduce(self):
+    def test_reduce(self, session):
         total, count = Dataset.range(5).reduce((np.int64(0), 0), lambda s, x: (s[0] + x, s[1] + 1))
-        with tf.Session() as sess:
-            assert sess.run([total, count]) == [10, 5]
+        assert session.run([total, count]) == [10, 5]
         with pytest.raises(TypeError, match="must match the initial state"):
             Dataset.range(5).reduce(0, lambda s, x: x)
 
@@ -192,18 +191,17 @@ class TestTransformations:
         assert take(kept) == take(kept) == [0, 1, 2]
         assert calls == [0, 1, 2] * 2
 
-    def test_two_iterators_that_write_one_cache(self, tmp_path):
+    def test_two_iterators_that_write_one_cache(self, session, tmp_path):
         iterators = [
             Dataset.range(3).cache(str(tmp_path / "kept")).make_initializable_iterator(name) for name in ("a", "b")
         ]
         first, second = (i.get_next() for i in iterators)
-        with tf.Session() as sess:
-            sess.run([i.initializer for i in iterators])
-            assert sess.run(first) == 0
-            with pytest.raises(tf.errors.AlreadyExistsError, match=r"cache lockfile already exists .*kept.lockfile"):
-                sess.run(second)
-            assert drain(sess, first) == [1, 2]
-            assert drain(sess, second) == [0, 1, 2]
+        session.run([i.initializer for i in iterators])
+        assert session.run(first) == 0
+        with pytest.raises(tf.errors.AlreadyExistsError, match=r"cache lockfile already exists .*kept.lockfile"):
+            session.run(second)
+        assert drain(session, first) == [1, 2]
+        assert drain(session, second) == [0, 1, 2]
         assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
     def test_parallel_calls_meet(self):
@@ -284,16 +282,15 @@ def test_output_functions():
     assert tf.data.get_output_classes(dataset.make_one_shot_iterator()) == (tf.Tensor, tf.Tensor)
 
 
-def test_numbers_that_are_fed():
+def test_numbers_that_are_fed(session):
     number = tf.placeholder(tf.int64, [])
     assert Dataset.range(9).batch(number, drop_remainder=True).output_shapes.as_list() == [None]
     iterator = (
         Dataset.range(9).shard(number, number - 1).batch(number, drop_remainder=True).make_initializable_iterator()
     )
     element = iterator.get_next()
-    with tf.Session() as sess:
-        sess.run(iterator.initializer, {number: 3})
-        assert sess.run(element).tolist() == [2, 5, 8]
+    session.run(iterator.initializer, {number: 3})
+    assert session.run(element).tolist() == [2, 5, 8]
 
 
 def test_rows_of_other_lengths_are_no_batch():
@@ -312,10 +309,9 @@ def test_a_generator_goes_on_after_an_element_that_is_refused():
     assert take(Dataset.from_generator(lambda: iter([0, "one", 2]), tf.int32, [])) == [0, "InvalidArgumentError", 2]
 
 
-def test_unbatch_refuses_components_of_different_lengths():
+def test_unbatch_refuses_components_of_different_lengths(session):
     rows = tf.data.Dataset.range(2, 4).map(lambda x: (tf.range(3), tf.range(x))).unbatch()
     element = rows.make_one_shot_iterator().get_next()
-    with tf.Session() as sess:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Component 0 had size 3 but component 1 had size, 2"):
-            sess.run(element)
-        assert sess.run(element) == (0, 0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Component 0 had size 3 but component 1 had size, 2"):
+        session.run(element)
+    assert session.run(element) == (0, 0)

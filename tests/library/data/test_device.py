@@ -65,13 +65,12 @@ class TestPrefetchToDevice:
             Dataset.from_tensors(dataset)
         assert take(dataset.prefetch(1)) == [0, 1, 2]
 
-    def test_an_iterator_that_does_not_know_it_gives_values_of_the_host(self):
+    def test_an_iterator_that_does_not_know_it_gives_values_of_the_host(self, session):
         dataset = Dataset.range(3).apply(experimental.prefetch_to_device("/cpu:0"))
         iterator = tf.data.Iterator.from_structure(tf.int64, [])
         element, begin = iterator.get_next(), iterator.make_initializer(dataset)
-        with tf.Session() as sess:
-            sess.run(begin)
-            assert drain(sess, element) == [0, 1, 2]
+        session.run(begin)
+        assert drain(session, element) == [0, 1, 2]
 
     def test_eagerly(self):
         with tf.eager_mode():
@@ -128,13 +127,12 @@ class TestMultiDeviceIterator:
             assert drain(sess, first) == [1, 0.5]
             assert drain(sess, second) == ["InvalidArgumentError", 0.25]
 
-    def test_positions_cannot_be_saved(self, tmp_path):
+    def test_positions_cannot_be_saved(self, session, tmp_path):
         iterator = experimental.MultiDeviceIterator(Dataset.range(4), ["/cpu:0"])
         saver = tf.train.Saver([experimental.make_saveable_from_iterator(iterator._iterators[0])])
-        with tf.Session() as sess:
-            sess.run(iterator.initializer)
-            with pytest.raises(tf.errors.UnimplementedError, match="position of a MultiDeviceIterator cannot be saved"):
-                saver.save(sess, str(tmp_path / "at"))
+        session.run(iterator.initializer)
+        with pytest.raises(tf.errors.UnimplementedError, match="position of a MultiDeviceIterator cannot be saved"):
+            saver.save(session, str(tmp_path / "at"))
 
     def test_mistakes(self):
         with pytest.raises(ValueError, match="needs at least one device"):

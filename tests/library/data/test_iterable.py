@@ -85,7 +85,7 @@ def test_other_iterables():
     assert take(from_iterable(Stream(), tf.int32)) == [0, 1, 2, 3]
 
 
-def test_mistakes():
+def test_mistakes(session):
     with pytest.raises(TypeError, match="can be gone through again, got the iterator"):
         from_iterable(iter([1, 2]))
     with pytest.raises(TypeError, match="something that a for loop takes, got 3"):
@@ -93,12 +93,11 @@ def test_mistakes():
     with pytest.raises(ValueError, match="the list is empty, so `output_types` are needed"):
         from_iterable([])
     element = from_iterable([[1], [2, 3]]).make_one_shot_iterator().get_next()
-    with tf.Session() as sess:
-        sess.run(element)
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"the list yielded an element of shape \(2,\) where .*\(1,\)"
-        ):
-            sess.run(element)
+    session.run(element)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"the list yielded an element of shape \(2,\) where .*\(1,\)"
+    ):
+        session.run(element)
 
 
 class Column:

@@ -54,54 +54,50 @@ class TestInitializable:
         with tf.Session() as sess, pytest.raises(tf.errors.FailedPreconditionError, match="has not been initialized"):
             sess.run(element)
 
-    def test_begins_again_with_what_is_fed(self):
+    def test_begins_again_with_what_is_fed(self, session):
         count = tf.placeholder(tf.int64, [])
         iterator = squares(count).make_initializable_iterator()
         element = iterator.get_next()
-        with tf.Session() as sess:
-            for n in (2, 0, 4):
-                sess.run(iterator.initializer, {count: n})
-                assert drain(sess, element) == [i * i for i in range(n)]
-            sess.run(iterator.initializer, {count: 4})
-            assert sess.run(element) == 0
-            sess.run(iterator.initializer, {count: 4})
-            assert sess.run(element) == 0
+        for n in (2, 0, 4):
+            session.run(iterator.initializer, {count: n})
+            assert drain(session, element) == [i * i for i in range(n)]
+        session.run(iterator.initializer, {count: 4})
+        assert session.run(element) == 0
+        session.run(iterator.initializer, {count: 4})
+        assert session.run(element) == 0
 
-    def test_a_fed_array_is_the_datasets_own(self):
+    def test_a_fed_array_is_the_datasets_own(self, session):
         rows = tf.placeholder(tf.float32, [None, 2])
         iterator = Dataset.from_tensor_slices(rows).make_initializable_iterator()
         element = iterator.get_next()
-        with tf.Session() as sess:
-            fed = np.ones((3, 2), np.float32)
-            sess.run(iterator.initializer, {rows: fed})
-            fed[:] = 7
-            first = sess.run(element)
-            first[:] = 9
-            assert sess.run(element).tolist() == [1, 1]
+        fed = np.ones((3, 2), np.float32)
+        session.run(iterator.initializer, {rows: fed})
+        fed[:] = 7
+        first = session.run(element)
+        first[:] = 9
+        assert session.run(element).tolist() == [1, 1]
 
-    def test_variables_are_read_for_each_element(self):
+    def test_variables_are_read_for_each_element(self, session):
         v = tf.Variable(np.int64(1))
         iterator = Dataset.range(4).map(lambda x: x + v).make_initializable_iterator()
         element = iterator.get_next()
-        with tf.Session() as sess:
-            sess.run([v.initializer, iterator.initializer])
-            assert sess.run(element) == 1
-            sess.run(v.assign(100))
-            assert sess.run(element) == 101
+        session.run([v.initializer, iterator.initializer])
+        assert session.run(element) == 1
+        session.run(v.assign(100))
+        assert session.run(element) == 101
 
     def test_a_table_is_looked_up(self):
         table = tf.contrib.lookup.index_table_from_tensor(["a", "b"], num_oov_buckets=1)
         dataset = Dataset.from_tensor_slices(["b", "x", "a"]).map(table.lookup)
         assert take(dataset) == [1, 2, 0]
 
-    def test_several_values_of_one_element_in_one_step(self):
+    def test_several_values_of_one_element_in_one_step(self, session):
         iterator = squares(4).make_initializable_iterator()
         element = iterator.get_next()
-        with tf.Session() as sess:
-            sess.run(iterator.initializer)
-            assert sess.run([element, element + 1, element * 2]) == [0, 1, 0]
-            two = [iterator.get_next(), iterator.get_next()]
-            assert sorted(sess.run(two)) == [1, 4]
+        session.run(iterator.initializer)
+        assert session.run([element, element + 1, element * 2]) == [0, 1, 0]
+        two = [iterator.get_next(), iterator.get_next()]
+        assert sorted(session.run(two)) == [1, 4]
 
     def test_sessions_have_iterators_of_their_own_unless_they_share_a_name(self):
         iterator = squares(4).make_initializable_iterator()
@@ -112,17 +108,16 @@ class TestInitializable:
 
 
 class TestStructure:
-    def test_one_iterator_for_two_datasets(self):
+    def test_one_iterator_for_two_datasets(self, session):
         train, test = squares(3), Dataset.range(10, 12)
         iterator = tf.data.Iterator.from_structure(train.output_types, train.output_shapes)
         element = iterator.get_next()
         begin = [iterator.make_initializer(d) for d in (train, test)]
-        with tf.Session() as sess:
-            for _ in range(2):
-                sess.run(begin[0])
-                assert drain(sess, element) == [0, 1, 4]
-                sess.run(begin[1])
-                assert drain(sess, element) == [10, 11]
+        for _ in range(2):
+            session.run(begin[0])
+            assert drain(session, element) == [0, 1, 4]
+            session.run(begin[1])
+            assert drain(session, element) == [10, 11]
         with pytest.raises(ValueError, match="does not have an initializer"):
             iterator.initializer  # noqa: B018
 
@@ -135,34 +130,30 @@ class TestStructure:
         with pytest.raises(TypeError, match=r"Expected output shapes .* but got dataset with output shapes"):
             iterator.make_initializer(Dataset.range(3).batch(2))
 
-    def test_a_string_chooses_the_iterator(self):
+    def test_a_string_chooses_the_iterator(self, session):
         handle = tf.placeholder(tf.string, [])
         chosen = tf.data.Iterator.from_string_handle(handle, tf.int64, tf.TensorShape([]))
         element = chosen.get_next()
         one, two = squares(5).make_one_shot_iterator(), Dataset.range(10, 12).make_initializable_iterator()
-        with tf.Session() as sess:
-            first, second = sess.run([one.string_handle(), two.string_handle()])
-            sess.run(two.initializer)
-            values = [sess.run(element, {handle: h}) for h in (first, first, second, first, second)]
-            assert values == [0, 1, 10, 4, 11]
-            with pytest.raises(tf.errors.OutOfRangeError):
-                sess.run(element, {handle: second})
-            with pytest.raises(tf.errors.InvalidArgumentError, match="no iterator of this process"):
-                sess.run(element, {handle: b"?"})
+        first, second = session.run([one.string_handle(), two.string_handle()])
+        session.run(two.initializer)
+        values = [session.run(element, {handle: h}) for h in (first, first, second, first, second)]
+        assert values == [0, 1, 10, 4, 11]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(element, {handle: second})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="no iterator of this process"):
+            session.run(element, {handle: b"?"})
 
-    def test_a_string_for_an_iterator_of_other_types_is_refused(self):
+    def test_a_string_for_an_iterator_of_other_types_is_refused(self, session):
         handle = tf.placeholder(tf.string, [])
         element = tf.data.Iterator.from_string_handle(handle, (tf.int64, tf.int64)).get_next()
         floats = tf.data.Iterator.from_string_handle(handle, tf.float32).get_next()
         text = squares(5).make_one_shot_iterator().string_handle()
-        with tf.Session() as sess:
-            fed = {handle: sess.run(text)}
-            with pytest.raises(tf.errors.InvalidArgumentError, match="expected 2 types but got 1"):
-                sess.run(element, fed)
-            with pytest.raises(
-                tf.errors.InvalidArgumentError, match="mismatch at component 0: expected float32 but got"
-            ):
-                sess.run(floats, fed)
+        fed = {handle: session.run(text)}
+        with pytest.raises(tf.errors.InvalidArgumentError, match="expected 2 types but got 1"):
+            session.run(element, fed)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="mismatch at component 0: expected float32 but got"):
+            session.run(floats, fed)
 
 
 class TestEnding:
@@ -182,15 +173,14 @@ class TestEnding:
         yield dataset, may_go
         may_go.set()
 
-    def test_a_time_limit_ends_the_step_and_the_element_is_for_the_next(self, stuck):
+    def test_a_time_limit_ends_the_step_and_the_element_is_for_the_next(self, session, stuck):
         dataset, may_go = stuck
         element = dataset.make_one_shot_iterator().get_next()
-        with tf.Session() as sess:
-            assert sess.run(element) == 0
-            with pytest.raises(tf.errors.DeadlineExceededError, match=r"iterator '.*computes the next element"):
-                sess.run(element, options=tf.RunOptions(timeout_in_ms=50))
-            may_go.set()
-            assert drain(sess, element) == [1, 2, 3]
+        assert session.run(element) == 0
+        with pytest.raises(tf.errors.DeadlineExceededError, match=r"iterator '.*computes the next element"):
+            session.run(element, options=tf.RunOptions(timeout_in_ms=50))
+        may_go.set()
+        assert drain(session, element) == [1, 2, 3]
 
     def test_closing_the_session_ends_the_step(self, stuck):
         dataset, may_go = stuck
@@ -233,20 +223,19 @@ class TestEnding:
         gc.collect()
         assert resources(iterator) == []
 
-    def test_steps_of_several_threads_get_each_element_once(self):
+    def test_steps_of_several_threads_get_each_element_once(self, session):
         dataset = Dataset.range(200).map(lambda x: x + 1, num_parallel_calls=3).prefetch(5)
         element = dataset.make_one_shot_iterator().get_next()
         taken = []
-        with tf.Session() as sess:
 
-            def run():
-                taken.extend(drain(sess, element))
+        def run():
+            taken.extend(drain(session, element))
 
-            threads = [threading.Thread(target=run) for _ in range(4)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+        threads = [threading.Thread(target=run) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
         assert sorted(taken) == list(range(1, 201))
 
 
@@ -269,7 +258,7 @@ class TestInitializedAgain:
     """As in TensorFlow, a step that waits gets the element of the dataset that was there when it asked."""
 
     @pytest.mark.parametrize("ahead", [0, 1])
-    def test_a_step_that_waits_gets_its_element_and_others_do_not_wait_for_it(self, ahead):
+    def test_a_step_that_waits_gets_its_element_and_others_do_not_wait_for_it(self, session, ahead):
         may_go, waits = threading.Event(), threading.Event()
 
         def wait(i):
@@ -282,21 +271,20 @@ class TestInitializedAgain:
         dataset = Dataset.range(first, first + 3).map(lambda i: tf.py_func(wait, [i], tf.int64)).prefetch(ahead)
         iterator = dataset.make_initializable_iterator()
         element = iterator.get_next()
-        with tf.Session() as sess:
-            sess.run(iterator.initializer, {first: 0})
-            assert sess.run(element) == 0
-            thread, taken = running(sess.run, element)
-            assert waits.wait(30)
-            poll = threading.Event()
-            while "computes the next element" not in sess.waiting():
-                poll.wait(0.01)
-            sess.run(iterator.initializer, {first: 100})
-            assert drain(sess, element, 2) == [100, 101]
-            assert taken == []
-            may_go.set()
-            thread.join(30)
-            assert taken == [1]
-            assert drain(sess, element) == [102]
+        session.run(iterator.initializer, {first: 0})
+        assert session.run(element) == 0
+        thread, taken = running(session.run, element)
+        assert waits.wait(30)
+        poll = threading.Event()
+        while "computes the next element" not in session.waiting():
+            poll.wait(0.01)
+        session.run(iterator.initializer, {first: 100})
+        assert drain(session, element, 2) == [100, 101]
+        assert taken == []
+        may_go.set()
+        thread.join(30)
+        assert taken == [1]
+        assert drain(session, element) == [102]
 
     def test_what_was_worked_at_ahead_ends(self):
         iterator = (
@@ -319,7 +307,7 @@ class TestBegun:
     def one_shot(make):
         return Dataset.range(tf.py_func(make, [], tf.int64, stateful=False)).make_one_shot_iterator().get_next()
 
-    def test_a_time_limit_holds_while_another_step_begins_it(self):
+    def test_a_time_limit_holds_while_another_step_begins_it(self, session):
         may_go, begun = threading.Event(), threading.Event()
 
         def size():
@@ -328,22 +316,21 @@ class TestBegun:
             return np.int64(3)
 
         element = self.one_shot(size)
-        with tf.Session() as sess:
-            thread, taken = running(sess.run, element)
-            assert begun.wait(30)
-            with pytest.raises(tf.errors.DeadlineExceededError, match="computes the next element of a dataset"):
-                sess.run(element, options=tf.RunOptions(timeout_in_ms=50))
-            other, more = running(sess.run, element)
-            poll = threading.Event()
-            while "computes the next element" not in sess.waiting():
-                poll.wait(0.01)
-            may_go.set()
-            thread.join(30)
-            other.join(30)
-            assert sorted(taken + more) == [0, 1]
-            assert drain(sess, element) == [2]
+        thread, taken = running(session.run, element)
+        assert begun.wait(30)
+        with pytest.raises(tf.errors.DeadlineExceededError, match="computes the next element of a dataset"):
+            session.run(element, options=tf.RunOptions(timeout_in_ms=50))
+        other, more = running(session.run, element)
+        poll = threading.Event()
+        while "computes the next element" not in session.waiting():
+            poll.wait(0.01)
+        may_go.set()
+        thread.join(30)
+        other.join(30)
+        assert sorted(taken + more) == [0, 1]
+        assert drain(session, element) == [2]
 
-    def test_an_error_is_for_the_step_that_began_it_and_the_next_begins_again(self):
+    def test_an_error_is_for_the_step_that_began_it_and_the_next_begins_again(self, session):
         may_go, begun, calls = threading.Event(), threading.Event(), []
 
         def size():
@@ -355,28 +342,26 @@ class TestBegun:
             return np.int64(2)
 
         element = self.one_shot(size)
-        with tf.Session() as sess:
-            thread, taken = running(sess.run, element)
-            assert begun.wait(30)
-            other, more = running(sess.run, element)
-            poll = threading.Event()
-            while "computes the next element" not in sess.waiting():
-                poll.wait(0.01)
-            may_go.set()
-            thread.join(30)
-            other.join(30)
-            assert taken == ["InvalidArgumentError"] and more == [0]
-            assert drain(sess, element) == [1]
+        thread, taken = running(session.run, element)
+        assert begun.wait(30)
+        other, more = running(session.run, element)
+        poll = threading.Event()
+        while "computes the next element" not in session.waiting():
+            poll.wait(0.01)
+        may_go.set()
+        thread.join(30)
+        other.join(30)
+        assert taken == ["InvalidArgumentError"] and more == [0]
+        assert drain(session, element) == [1]
 
 
-def test_errors_carry_the_line_of_the_function_and_the_position_of_the_element():
+def test_errors_carry_the_line_of_the_function_and_the_position_of_the_element(session):
     dataset = Dataset.range(3).map(lambda x: tf.check_numerics(1.0 / tf.cast(1 - x, tf.float32), "bad"))
     element = dataset.make_one_shot_iterator().get_next()
-    with tf.Session() as sess:
-        assert sess.run(element) == 1
-        with pytest.raises(tf.errors.InvalidArgumentError) as e:
-            sess.run(element)
-        assert sess.run(element) == -1
+    assert session.run(element) == 1
+    with pytest.raises(tf.errors.InvalidArgumentError) as e:
+        session.run(element)
+    assert session.run(element) == -1
     message = str(e.value)
     assert "bad : Tensor had Inf" in message
     assert "CheckNumerics) made at" in message and "test_iterator.py" in message
@@ -427,15 +412,14 @@ def test_an_iterator_on_another_device_than_what_uses_its_elements():
 
 
 @pytest.mark.parametrize("make", [tf.data.make_one_shot_iterator, tf.data.make_initializable_iterator])
-def test_a_report_before_the_first_step_counts_from_it_on(make):
+def test_a_report_before_the_first_step_counts_from_it_on(session, make):
     iterator = make(tf.data.Dataset.range(5))
     element, report = iterator.get_next(), tf.data.report(iterator)
-    with tf.Session() as sess:
-        assert json.loads(sess.run(report))["stages"] == []
-        if make is tf.data.make_initializable_iterator:
-            sess.run(iterator.initializer)
-        sess.run(element)
-        assert [stage["elements"] for stage in json.loads(sess.run(report))["stages"]] == [1]
+    assert json.loads(session.run(report))["stages"] == []
+    if make is tf.data.make_initializable_iterator:
+        session.run(iterator.initializer)
+    session.run(element)
+    assert [stage["elements"] for stage in json.loads(session.run(report))["stages"]] == [1]
 
 
 def test_report_says_where_the_time_goes(monkeypatch):
@@ -463,21 +447,20 @@ def test_report_says_where_the_time_goes(monkeypatch):
         tf.data.report(dataset)
 
 
-def test_a_traced_step_shows_the_stages():
+def test_a_traced_step_shows_the_stages(session):
     iterator = one_by_one(tf.data.Dataset.range(9).map(lambda x: x * 2).batch(2)).make_one_shot_iterator()
     element = iterator.get_next()
-    with tf.Session() as sess:
-        sess.run(element)
-        metadata = tf.RunMetadata()
-        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
-        assert sess.run(element, options=options, run_metadata=metadata).tolist() == [4, 6]
-        assert sess.run(element).tolist() == [8, 10]
+    session.run(element)
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    assert session.run(element, options=options, run_metadata=metadata).tolist() == [4, 6]
+    assert session.run(element).tolist() == [8, 10]
     names = [node.node_name for device in metadata.step_stats.dev_stats for node in device.node_stats]
     counts = {name: names.count(f"IteratorGetNext/{name}") for name in ("BatchDatasetV2", "MapDataset", "RangeDataset")}
     assert counts == {"BatchDatasetV2": 1, "MapDataset": 2, "RangeDataset": 2}
 
 
-def test_a_time_limit_loses_no_element_of_a_batch():
+def test_a_time_limit_loses_no_element_of_a_batch(session):
     limited, free = threading.Event(), threading.Event()
 
     def keep(x):
@@ -488,12 +471,11 @@ def test_a_time_limit_loses_no_element_of_a_batch():
 
     dataset = tf.data.Dataset.range(9).filter(lambda x: tf.reshape(tf.py_func(keep, [x], tf.bool), []))
     element = dataset.batch(4).make_one_shot_iterator().get_next()
-    with tf.Session() as sess:
-        with pytest.raises(tf.errors.DeadlineExceededError):
-            sess.run(element, options=tf.RunOptions(timeout_in_ms=50))
-        limited.wait()
-        free.set()
-        assert [sess.run(element).tolist() for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(element, options=tf.RunOptions(timeout_in_ms=50))
+    limited.wait()
+    free.set()
+    assert [session.run(element).tolist() for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 @pytest.mark.parametrize("ahead", [False, True])
@@ -502,3 +484,64 @@ def test_closing_ends_an_element_that_never_comes(ahead):
     element = (dataset.prefetch(1) if ahead else dataset).make_one_shot_iterator().get_next()
     with tf.Session() as sess, pytest.raises(tf.errors.DeadlineExceededError):
         sess.run(element, options=tf.RunOptions(timeout_in_ms=50))
+
+
+def drawn(x):
+    return tf.random_uniform([], seed=3)
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        lambda: Dataset.range(6).map(drawn),
+        lambda: Dataset.range(3).map(drawn).repeat(2).prefetch(6),
+        lambda: Dataset.range(3).flat_map(lambda x: Dataset.range(2).map(drawn)),
+        lambda: Dataset.range(6).map(lambda x: tf.cond(x < 3, lambda: drawn(x), lambda: drawn(x) + 1)),
+        lambda: Dataset.range(6).apply(
+            tf.data.experimental.group_by_window(lambda x: x % 2, lambda key, window: window.map(drawn), 2)
+        ),
+    ],
+)
+def test_random_numbers_with_seeds_begin_again_with_the_iterator(chain):
+    iterator = chain().make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as sess:
+        epochs = []
+        for _ in range(3):
+            sess.run(iterator.initializer)
+            epochs.append(drain(sess, element))
+    assert epochs[0] == epochs[1] == epochs[2]
+    assert len(set(epochs[0])) == 6
+
+
+def test_random_numbers_without_seeds_go_on():
+    iterator = Dataset.range(6).map(lambda x: tf.random_uniform([])).make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as sess:
+        epochs = []
+        for _ in range(2):
+            sess.run(iterator.initializer)
+            epochs += drain(sess, element)
+    assert len(set(epochs)) == 12
+
+
+def test_each_reduction_draws_the_same_numbers():
+    total = Dataset.range(3).map(drawn).reduce(0.0, lambda state, x: state + x * tf.random_uniform([], seed=4))
+    with tf.Session() as sess:
+        assert len({sess.run(total) for _ in range(3)}) == 1
+
+
+def test_a_restored_position_goes_on_with_its_random_numbers(tmp_path):
+    """Initializing the iterator in the new session does not begin the numbers again: the position is restored there."""
+
+    iterator = Dataset.range(6).map(drawn).make_initializable_iterator()
+    element, saver = iterator.get_next(), tf.train.Saver(tf.train.exact_state(iterators=True))
+    with tf.Session() as sess:
+        sess.run(iterator.initializer)
+        drain(sess, element, 2)
+        path = saver.save(sess, str(tmp_path / "at"))
+        rest = drain(sess, element)
+    with tf.Session() as sess:
+        saver.restore(sess, path)
+        sess.run(iterator.initializer)
+        assert drain(sess, element) == rest

@@ -13,53 +13,49 @@ Optional = tf.data.experimental.Optional
 get_next_as_optional = tf.data.experimental.get_next_as_optional
 
 
-def test_a_value_and_none():
+def test_a_value_and_none(session):
     some = Optional.from_value((tf.constant(3), {"a": tf.constant([1.0, 2.0])}))
     none = Optional.none_from_structure(tf.TensorSpec([], tf.int32))
     assert some.value_structure == (tf.TensorSpec([], tf.int32), {"a": tf.TensorSpec([2], tf.float32)})
     assert none.get_value().shape.as_list() == []
-    with tf.Session() as sess:
-        assert sess.run([some.has_value(), none.has_value()]) == [True, False]
-        number, rest = sess.run(some.get_value())
-        assert number == 3 and rest["a"].tolist() == [1, 2]
-        with pytest.raises(tf.errors.InvalidArgumentError, match="The given optional does not have a value"):
-            sess.run(none.get_value())
-        with pytest.raises(TypeError, match="has invalid type Optional"):
-            sess.run(some)
+    assert session.run([some.has_value(), none.has_value()]) == [True, False]
+    number, rest = session.run(some.get_value())
+    assert number == 3 and rest["a"].tolist() == [1, 2]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="The given optional does not have a value"):
+        session.run(none.get_value())
+    with pytest.raises(TypeError, match="has invalid type Optional"):
+        session.run(some)
 
 
-def test_components_of_all_kinds():
+def test_components_of_all_kinds(session):
     sparse = tf.SparseTensor([[1]], [5], [3])
     value = {"s": sparse, "d": Dataset.range(3), "o": Optional.from_value("text")}
     taken = Optional.from_value(value).get_value()
     total = taken["d"].reduce(np.int64(0), lambda a, b: a + b)
-    with tf.Session() as sess:
-        got = sess.run([tf.sparse_tensor_to_dense(taken["s"]), total, taken["o"].get_value()])
+    got = session.run([tf.sparse_tensor_to_dense(taken["s"]), total, taken["o"].get_value()])
     assert got[0].tolist() == [0, 5, 0] and got[1:] == [3, b"text"]
 
 
 class TestIterator:
-    def test_the_end_is_an_optional_without_a_value(self):
+    def test_the_end_is_an_optional_without_a_value(self, session):
         optional = get_next_as_optional(Dataset.range(2).make_one_shot_iterator())
         assert optional.value_structure == tf.TensorSpec([], tf.int64)
-        with tf.Session() as sess:
-            assert [sess.run([optional.has_value(), optional.get_value()]) for _ in range(2)] == [[True, 0], [True, 1]]
-            assert [sess.run(optional.has_value()) for _ in range(2)] == [False, False]
+        assert [session.run([optional.has_value(), optional.get_value()]) for _ in range(2)] == [[True, 0], [True, 1]]
+        assert [session.run(optional.has_value()) for _ in range(2)] == [False, False]
 
-    def test_errors_are_errors(self):
+    def test_errors_are_errors(self, session):
         iterator = Dataset.from_tensor_slices([0.0, 1.0]).map(lambda x: tf.check_numerics(1 / x, "bad"))
         optional = get_next_as_optional(iterator.make_one_shot_iterator())
         waiting = get_next_as_optional(Dataset.range(2).make_initializable_iterator())
-        with tf.Session() as sess:
-            with pytest.raises(tf.errors.InvalidArgumentError, match="Tensor had Inf"):
-                sess.run(optional.has_value())
-            assert sess.run([optional.has_value(), optional.get_value()]) == [True, 1]
-            with pytest.raises(tf.errors.FailedPreconditionError, match="has not been initialized"):
-                sess.run(waiting.has_value())
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Tensor had Inf"):
+            session.run(optional.has_value())
+        assert session.run([optional.has_value(), optional.get_value()]) == [True, 1]
+        with pytest.raises(tf.errors.FailedPreconditionError, match="has not been initialized"):
+            session.run(waiting.has_value())
         with pytest.raises(TypeError, match="needs an iterator of a dataset, got 3"):
             get_next_as_optional(3)
 
-    def test_a_loop_that_ends_with_the_dataset(self):
+    def test_a_loop_that_ends_with_the_dataset(self, session):
         iterator = Dataset.range(5).make_initializable_iterator()
 
         def body(optional, total):
@@ -67,31 +63,28 @@ class TestIterator:
 
         first = get_next_as_optional(iterator)
         _, total = tf.while_loop(lambda optional, _: optional.has_value(), body, (first, np.int64(0)))
-        with tf.Session() as sess:
-            sess.run(iterator.initializer)
-            assert sess.run(total) == 10
+        session.run(iterator.initializer)
+        assert session.run(total) == 10
 
 
 class TestBodies:
-    def test_the_branch_of_a_conditional(self):
+    def test_the_branch_of_a_conditional(self, session):
         which = tf.placeholder(tf.bool, [])
         none = Optional.none_from_structure(tf.TensorSpec([], tf.int32))
         optional = tf.cond(which, lambda: Optional.from_value(7), lambda: none)
         value = tf.cond(optional.has_value(), optional.get_value, lambda: -1)
-        with tf.Session() as sess:
-            assert [sess.run(value, {which: w}) for w in (True, False)] == [7, -1]
+        assert [session.run(value, {which: w}) for w in (True, False)] == [7, -1]
         with pytest.raises(TypeError, match="Incompatible Optional values"):
             tf.cond(which, lambda: Optional.from_value(7), lambda: Optional.from_value(7.0))
 
-    def test_an_argument_of_a_function_is_traced_for_what_it_holds(self):
+    def test_an_argument_of_a_function_is_traced_for_what_it_holds(self, session):
         @tf.function
         def doubled(optional):
             return Optional.from_value(optional.get_value() * 2)
 
         one, two = doubled(Optional.from_value(4)), doubled(Optional.from_value([1.5, 2.0]))
-        with tf.Session() as sess:
-            assert sess.run(one.get_value()) == 8
-            assert sess.run(two.get_value()).tolist() == [3, 4]
+        assert session.run(one.get_value()) == 8
+        assert session.run(two.get_value()).tolist() == [3, 4]
 
 
 def test_the_names_of_structures():
@@ -134,12 +127,11 @@ class TestElements:
         dataset = Dataset.range(5).map(optional).cache().repeat(2).prefetch(2).filter(lambda o: o.has_value())
         assert check_positions(dataset.map(lambda o: o.get_value() * 10)) == [0, 20, 40] * 2
 
-    def test_what_a_step_changes_is_its_own(self):
+    def test_what_a_step_changes_is_its_own(self, session):
         taken = Dataset.from_tensors(Optional.from_value([1.0, 2.0])).repeat(2).make_one_shot_iterator().get_next()
         value = taken.get_value()
-        with tf.Session() as sess:
-            sess.run(value)[:] = 9
-            assert sess.run(value).tolist() == [1, 2]
+        session.run(value)[:] = 9
+        assert session.run(value).tolist() == [1, 2]
 
     def test_one_of_another_shape_is_refused(self):
         dataset = Dataset.from_tensors(Optional.from_value([1.0, 2.0]))

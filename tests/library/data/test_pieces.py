@@ -121,16 +121,13 @@ def test_a_step_that_waits_has_a_time_limit(cluster):
             other.run(second, options=tf.RunOptions(timeout_in_ms=300))
 
 
-def test_a_position_is_refused(cluster, tmp_path):
+def test_a_position_is_refused(session, cluster, tmp_path):
     source = tf.data.pieces(RANGES, cluster.target("worker", 0), "train")
     iterator = source.flat_map(lambda r: tf.data.Dataset.range(r[0], r[1])).make_initializable_iterator()
     saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
-    with tf.Session() as sess:
-        sess.run(iterator.initializer)
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match="a position among pieces that workers share is not saved"
-        ):
-            saver.save(sess, str(tmp_path / "at"))
+    session.run(iterator.initializer)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="a position among pieces that workers share is not saved"):
+        saver.save(session, str(tmp_path / "at"))
 
 
 def test_mistakes_are_told(cluster):

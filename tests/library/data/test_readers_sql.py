@@ -63,14 +63,13 @@ def test_structures_and_positions(path):
     assert rows[3]["a"] == b"5.9e1z"
 
 
-def test_the_query_may_be_fed(path):
+def test_the_query_may_be_fed(session, path):
     query = tf.placeholder(tf.string, [])
     iterator = SqlDataset("sqlite", path, query, tf.int64).make_initializable_iterator()
     element = iterator.get_next()
-    with tf.Session() as sess:
-        for text, expected in (("select 7", 7), ("select count(*) from t", 5)):
-            sess.run(iterator.initializer, {query: text})
-            assert sess.run(element) == expected
+    for text, expected in (("select 7", 7), ("select count(*) from t", 5)):
+        session.run(iterator.initializer, {query: text})
+        assert session.run(element) == expected
 
 
 def test_a_database_that_changed_has_no_such_position(path, tmp_path):

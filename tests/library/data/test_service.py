@@ -81,16 +81,15 @@ def test_a_position_is_restored(cluster):
     assert sorted(np.concatenate(check_positions(dataset)).tolist()) == [0, 1, 2, 3, 4]
 
 
-def test_a_position_in_shared_elements_is_refused(cluster, tmp_path):
+def test_a_position_in_shared_elements_is_refused(session, cluster, tmp_path):
     dataset = distributed(cluster, tf.data.Dataset.range(5), job_name="shared")
     iterator = dataset.make_initializable_iterator()
     saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
     element = iterator.get_next()
-    with tf.Session() as sess:
-        sess.run(iterator.initializer)
-        sess.run(element)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="job_name='shared' shares cannot be saved"):
-            saver.save(sess, str(tmp_path / "at"))
+    session.run(iterator.initializer)
+    session.run(element)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="job_name='shared' shares cannot be saved"):
+        saver.save(session, str(tmp_path / "at"))
 
 
 def test_a_task_that_is_lost_is_waited_for(cluster, caplog):

@@ -61,7 +61,7 @@ def test_the_latency_of_each_element_and_of_each_transformation():
     assert all(0 <= h.min <= h.max and h.sum >= h.max for h in histograms.values())
 
 
-def test_epochs_and_iterators_are_added_up():
+def test_epochs_and_iterators_are_added_up(session):
     aggregator = experimental.StatsAggregator()
     dataset = words(3).apply(experimental.bytes_produced_stats("b")).repeat(2)
     dataset = dataset.flat_map(
@@ -69,16 +69,15 @@ def test_epochs_and_iterators_are_added_up():
     )
     iterators = [d.make_initializable_iterator() for d in (observed(dataset, aggregator), dataset)]
     elements = [i.get_next() for i in iterators]
-    with tf.Session() as sess:
-        for _ in range(2):
-            sess.run([i.initializer for i in iterators])
-            for element in elements:  # the second dataset has no aggregator
-                assert drain(sess, element) == [0, 1, 2] * 2
-        histograms = tags(sess.run(aggregator.get_summary()))
+    for _ in range(2):
+        session.run([i.initializer for i in iterators])
+        for element in elements:  # the second dataset has no aggregator
+            assert drain(session, element) == [0, 1, 2] * 2
+    histograms = tags(session.run(aggregator.get_summary()))
     assert {tag: h.num for tag, h in histograms.items()} == {"b": 12, "inner": 12}
 
 
-def test_branches_with_aggregators_of_their_own():
+def test_branches_with_aggregators_of_their_own(session):
     first, second = experimental.StatsAggregator(), experimental.StatsAggregator()
     parts = [
         Dataset.range(n).apply(experimental.bytes_produced_stats("n")).apply(experimental.set_stats_aggregator(a, "p"))
@@ -86,10 +85,9 @@ def test_branches_with_aggregators_of_their_own():
     ]
     iterator = Dataset.zip(tuple(parts)).repeat(2).make_initializable_iterator()
     element = iterator.get_next()
-    with tf.Session() as sess:
-        sess.run(iterator.initializer)
-        assert len(drain(sess, element)) == 6
-        summaries = [tags(sess.run(a.get_summary())) for a in (first, second)]
+    session.run(iterator.initializer)
+    assert len(drain(session, element)) == 6
+    summaries = [tags(session.run(a.get_summary())) for a in (first, second)]
     assert [{tag: h.num for tag, h in one.items()} for one in summaries] == [{"p::n": 6}, {"p::n": 6}]
 
 
@@ -101,13 +99,12 @@ def test_errors_are_not_measured_and_what_nobody_asks_for_is_not_kept():
     assert elements == [1, "InvalidArgumentError", 0.5] and histograms["l"].num == 2
 
 
-def test_positions_and_sizes():
+def test_positions_and_sizes(session):
     aggregator = experimental.StatsAggregator()
     dataset = Dataset.range(4).apply(experimental.latency_stats("l")).apply(experimental.bytes_produced_stats("b"))
     dataset = observed(dataset, aggregator, latency_all_edges=True)
     assert check_positions(dataset) == [0, 1, 2, 3]
-    with tf.Session() as sess:
-        assert sess.run(experimental.cardinality(dataset)) == 4
+    assert session.run(experimental.cardinality(dataset)) == 4
     with pytest.raises(ValueError, match="does not support datasets that capture stateful objects"):
         dataset.make_one_shot_iterator()
 

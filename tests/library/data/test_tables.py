@@ -143,7 +143,7 @@ def test_batches_of_examples(tmp_path):
         make(str(tmp_path / "*"), 2, features, label_key="zz")
 
 
-def test_how_many_elements_there_are(tmp_path):
+def test_how_many_elements_there_are(session, tmp_path):
     r = Dataset.range(10)
     some = r.filter(lambda x: True)
     expected = [
@@ -162,7 +162,6 @@ def test_how_many_elements_there_are(tmp_path):
         (r.apply(experimental.map_and_batch(lambda x: x, 3)), 4), (r.apply(experimental.unique()), -2),
         (r.enumerate(), 10), (some.repeat(), -1), (some.repeat(2), -2), (some.repeat(0), 0),
     ]  # fmt: skip
-    with tf.Session() as sess:
-        given = sess.run([experimental.cardinality(dataset) for dataset, _ in expected])
+    given = session.run([experimental.cardinality(dataset) for dataset, _ in expected])
     assert given == [number for _, number in expected]
     assert (experimental.INFINITE_CARDINALITY, experimental.UNKNOWN_CARDINALITY) == (-1, -2)

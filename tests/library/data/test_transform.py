@@ -59,16 +59,15 @@ def test_random_numbers_and_samples_are_tensorflows():
         experimental.sample_from_datasets(ending[:2], [0.2, 0.3, 0.5])
 
 
-def test_a_single_element():
+def test_a_single_element(session):
     element = experimental.get_single_element(Dataset.range(6).batch(6).map(tf.reduce_sum))
     none = experimental.get_single_element(Dataset.range(0))
     several = experimental.get_single_element(Dataset.range(2))
-    with tf.Session() as sess:
-        assert sess.run(element) == 15
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Dataset was empty"):
-            sess.run(none)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="more than one element"):
-            sess.run(several)
+    assert session.run(element) == 15
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Dataset was empty"):
+        session.run(none)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="more than one element"):
+        session.run(several)
 
 
 def test_parallel_interleave_and_counter():

@@ -70,15 +70,14 @@ def test_reuse_shares_the_variables() -> None:
     assert [v.name for v in tf.global_variables()] == ["m/input_layer/id_embedding/embedding_weights:0"]
 
 
-def test_partitioned_table() -> None:
+def test_partitioned_table(session: tf.Session) -> None:
     column = fc.embedding_column(ID, 2, initializer=tf.ones_initializer())
     held: dict[Any, Any] = {}
     with tf.variable_scope("m", partitioner=tf.fixed_size_partitioner(2)):
         output = fc.input_layer(features(tf), [column], cols_to_vars=held)
     assert [v.shape.as_list() for v in held[column]] == [[2, 2], [2, 2]]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(output).tolist() == [[1, 1], [1, 1], [0, 0]]
+    session.run(tf.global_variables_initializer())
+    assert session.run(output).tolist() == [[1, 1], [1, 1], [0, 0]]
 
 
 def test_shared_table_of_another_shape_is_refused() -> None:
@@ -88,7 +87,7 @@ def test_shared_table_of_another_shape_is_refused() -> None:
         fc.input_layer(features(tf), fc.shared_embedding_columns([other], 2, shared_embedding_collection_name="t"))
 
 
-def test_parse_example_spec_reads_examples() -> None:
+def test_parse_example_spec_reads_examples(session: tf.Session) -> None:
     def example(price: float, words: list[bytes]) -> bytes:
         made = tf.train.Features(
             feature={
@@ -104,9 +103,8 @@ def test_parse_example_spec_reads_examples() -> None:
     assert spec == {"price": tf.FixedLenFeature((1,), tf.float32), "word": tf.VarLenFeature(tf.string)}
     parsed = tf.parse_example([example(1.5, [b"dog", b"dog"]), example(2.0, [b"bird"])], spec)
     rows = fc.input_layer(parsed, columns)
-    with tf.Session() as session:
-        session.run(tf.tables_initializer())
-        assert session.run(rows).tolist() == [[1.5, 0, 2], [2, 0, 0]]
+    session.run(tf.tables_initializer())
+    assert session.run(rows).tolist() == [[1.5, 0, 2], [2, 0, 0]]
 
 
 @pytest.mark.parametrize("compile", ["off", "always"])
@@ -136,7 +134,7 @@ def test_wide_and_deep_learns(compile: str) -> None:
     assert (table != learned).any()
 
 
-def test_inside_branches_loops_and_functions() -> None:
+def test_inside_branches_loops_and_functions(session: tf.Session) -> None:
     word = fc.indicator_column(fc.categorical_column_with_vocabulary_list("word", ["cat", "dog"], num_oov_buckets=1))
     vectors = fc.embedding_column(ID, 2, initializer=tf.ones_initializer())
     words, ids = tf.placeholder(tf.string, [None, 1]), tf.placeholder(tf.int64, [None, 2])
@@ -153,9 +151,8 @@ def test_inside_branches_loops_and_functions() -> None:
     first, second = tf.trainable_variables()
     gradients = [*tf.gradients(branch, first), *tf.gradients(loop, second)]
     fetches = [branch, loop, *map(tf.convert_to_tensor, gradients), count(ids)]
-    with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), tf.tables_initializer()])
-        found = session.run(fetches, {words: [["dog"], ["cow"]], ids: [[1, 2], [0, -1]]})
+    session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+    found = session.run(fetches, {words: [["dog"], ["cow"]], ids: [[1, 2], [0, -1]]})
     assert found[0].tolist() == [[1, 1, 0, 1, 0], [1, 1, 0, 0, 1]]
     assert found[1] == 3 * 6
     assert found[2].tolist() == [[1, 1], [0.5, 0.5], [0.5, 0.5], [0, 0]]

@@ -222,7 +222,7 @@ class TestEffects:
 
         assert run(f()) == (1, 20, 4)
 
-    def test_all_of_them_whatever_is_fetched(self):
+    def test_all_of_them_whatever_is_fetched(self, session):
         v, w = tf.Variable(0), tf.Variable(0)
 
         @tf.function
@@ -232,22 +232,20 @@ class TestEffects:
             w.assign_add(10)
             return y, x
 
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            y, x = f(tf.constant(5))
-            session.run(x)
-            session.run(y.op)
-            assert session.run([v, w]) == [2, 20]
+        session.run(tf.global_variables_initializer())
+        y, x = f(tf.constant(5))
+        session.run(x)
+        session.run(y.op)
+        assert session.run([v, w]) == [2, 20]
 
-    def test_a_function_without_a_result(self):
+    def test_a_function_without_a_result(self, session):
         v = tf.Variable(0)
         f = tf.function(lambda: v.assign_add(3).op)
         with tf.control_dependencies([v.initializer]):
             assert f() is None
         calls = [op for op in tf.get_default_graph().get_operations() if "PartitionedCall" in op.type]
-        with tf.Session() as session:
-            session.run(calls)
-            assert session.run(v) == 3
+        session.run(calls)
+        assert session.run(v) == 3
 
     def test_control_dependencies_reach_inside(self):
         v = tf.Variable(1)
@@ -268,11 +266,10 @@ class TestEffects:
         run(f(tf.constant(1)))
         assert seen == ["a", "b"]
 
-    def test_random_numbers_are_drawn_anew(self):
+    def test_random_numbers_are_drawn_anew(self, session):
         f = tf.function(lambda: tf.random_uniform([]))
         a, b = f(), f()
-        with tf.Session() as session:
-            found = [session.run([a, b]) for _ in range(2)]
+        found = [session.run([a, b]) for _ in range(2)]
         assert len({float(x) for pair in found for x in pair}) == 4
 
 
@@ -281,13 +278,12 @@ class TestWhere:
     def run(self, fetches, mode, feeds=None):
         return run(fetches, feeds, "off" if mode == "lower" else mode, mode == "lower")
 
-    def test_a_call_costs_nothing_in_the_plan(self, mode):
+    def test_a_call_costs_nothing_in_the_plan(self, session, mode):
         x = tf.placeholder(tf.float32, [2])
         y = product(x, tf.constant([3.0, 4.0]))
         assert self.run(y, mode, {x: [0.0, 1.0]}) == pytest.approx([1, 4 + np.e])
-        with tf.Session() as session:
-            plan = session._master.plan([x], [y], [])
-            assert not any("Call" in n.type for n in plan.graph.nodes)
+        plan = session._master.plan([x], [y], [])
+        assert not any("Call" in n.type for n in plan.graph.nodes)
         verify_graph(tf.get_default_graph())
 
     def test_in_cond_and_while_and_these_in_it(self, mode):

@@ -145,14 +145,13 @@ class TestRecursion:
         ):
             np.testing.assert_allclose(value, wanted, rtol=1e-5)
 
-    def test_a_run_without_the_gradient_records_nothing(self):
+    def test_a_run_without_the_gradient_records_nothing(self, session):
         x, n = tf.constant(2.0), tf.placeholder(tf.int32, [])
         y = power(tf.constant(1.0))(x, n)
         tf.gradients(y, x)
-        with tf.Session() as session:
-            plan = session._master.plan([n], [y], [])
-            call = next(node for node in plan.graph.nodes if node.type == "PartitionedCall")
-            assert len(call.outputs) == 1
+        plan = session._master.plan([n], [y], [])
+        call = next(node for node in plan.graph.nodes if node.type == "PartitionedCall")
+        assert len(call.outputs) == 1
 
     def test_mutual(self, run):
         @tf.function
@@ -216,17 +215,16 @@ class TestRecursion:
         assert run(factorial(5)) == 120
         assert factorial.trace_count == 6
 
-    def test_steps_at_the_same_time(self):
+    def test_steps_at_the_same_time(self, session):
         x, n = tf.constant(2.0), tf.placeholder(tf.int32, [])
         y = power(tf.constant(1.0))(x, n)
         (dx,) = tf.gradients(y, x)
         found = []
-        with tf.Session() as session:
 
-            def work(k):
-                found.extend((k, *session.run([y, dx], {n: k})) for _ in range(10))
+        def work(k):
+            found.extend((k, *session.run([y, dx], {n: k})) for _ in range(10))
 
-            run_threads(*(partial(work, k) for k in range(1, 6)))
+        run_threads(*(partial(work, k) for k in range(1, 6)))
         assert len(found) == 50 and all((a, b) == (2**k, k * 2 ** (k - 1)) for k, a, b in found)
 
     def test_without_a_base_case(self):

@@ -14,15 +14,14 @@ def _clipped(x, limit):
 
 class TestPyFunction:
     @pytest.mark.parametrize(("value", "want"), [(1.0, (1.0, 2.0)), (5.0, (16.0, 4.0)), (-5.0, (16.0, -4.0))])
-    def test_in_a_graph(self, value, want):
+    def test_in_a_graph(self, session, value, want):
         x = tf.placeholder(tf.float32, [])
         y = tf.py_function(_clipped, [x, 2.0], tf.float32)
         assert y.op.type == "EagerPyFunc" and y.shape.ndims is None
         slope = tf.gradients(3.0 * y, x)[0]
-        with tf.Session() as session:
-            for _ in range(2):
-                np.testing.assert_allclose(session.run([y, slope], {x: value}), (want[0], 3 * want[1]))
-                np.testing.assert_allclose(session.run(y, {x: value}), want[0])
+        for _ in range(2):
+            np.testing.assert_allclose(session.run([y, slope], {x: value}), (want[0], 3 * want[1]))
+            np.testing.assert_allclose(session.run(y, {x: value}), want[0])
 
     def test_the_function_is_called_once_a_step(self):
         calls = []

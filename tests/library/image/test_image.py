@@ -90,21 +90,20 @@ def test_chance_repeats_with_a_seed() -> None:
     assert (first[1] == IMAGE[0]).all() or (first[1] == IMAGE[0, ::-1]).all()
 
 
-def test_sampled_windows() -> None:
+def test_sampled_windows(session: tf.Session) -> None:
     boxes = np.array([[[0.2, 0.3, 0.8, 0.9]]], np.float32)
     begin, size, box = tf.image.sample_distorted_bounding_box(
         [40, 60, 3], boxes, seed=5, min_object_covered=0.6, aspect_ratio_range=[0.7, 1.5], area_range=[0.1, 0.9]
     )
     assert (begin.dtype, size.shape.as_list(), box.shape.as_list()) == (tf.int32, [3], [1, 1, 4])
-    with tf.Session() as session:
-        for _ in range(50):
-            (y, x, z), (rows, columns, all_), found = session.run([begin, size, box])
-            assert (z, all_) == (0, -1)
-            assert 0 <= y <= y + rows <= 40 and 0 <= x <= x + columns <= 60
-            np.testing.assert_allclose(found[0, 0], [y / 40, x / 60, (y + rows) / 40, (x + columns) / 60], rtol=1e-6)
-            if (rows, columns) != (40, 60):
-                assert 0.1 <= rows * columns / 2400 <= 0.9
-                assert 0.6 < columns / rows < 1.6
+    for _ in range(50):
+        (y, x, z), (rows, columns, all_), found = session.run([begin, size, box])
+        assert (z, all_) == (0, -1)
+        assert 0 <= y <= y + rows <= 40 and 0 <= x <= x + columns <= 60
+        np.testing.assert_allclose(found[0, 0], [y / 40, x / 60, (y + rows) / 40, (x + columns) / 60], rtol=1e-6)
+        if (rows, columns) != (40, 60):
+            assert 0.1 <= rows * columns / 2400 <= 0.9
+            assert 0.6 < columns / rows < 1.6
     with pytest.raises(tf.errors.InvalidArgumentError, match="No bounding boxes provided"):
         run(tf.image.sample_distorted_bounding_box([4, 4, 3], np.zeros((1, 0, 4), np.float32)))
 

@@ -26,12 +26,11 @@ def expected(name: str) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_same_as_tensorflow(name: str) -> None:
+def test_same_as_tensorflow(session: tf.Session, name: str) -> None:
     if name in NEEDS_PILLOW:
         pytest.importorskip("PIL")
-    with tf.Session() as session:
-        tensors = CASES[name](tf)
-        found = session.run(tensors)
+    tensors = CASES[name](tf)
+    found = session.run(tensors)
     wanted = expected(name)
     assert len(found) == len(wanted)
     tolerance = next((t for start, t in LOOSE.items() if name.startswith(start)), 2e-5)
@@ -63,11 +62,10 @@ READS = {
 
 
 @pytest.mark.parametrize("name", sorted(READS))
-def test_reads_files_as_tensorflow_does(name: str) -> None:
+def test_reads_files_as_tensorflow_does(session: tf.Session, name: str) -> None:
     pytest.importorskip("PIL")
     read, tolerance = READS[name]
-    with tf.Session() as session:
-        found = session.run(read())
+    found = session.run(read())
     wanted = golden()[f"pixels|{name}"]
     assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
     assert np.abs(found.astype(int) - wanted.astype(int)).max() <= tolerance

@@ -29,17 +29,16 @@ def test_shuffled_batches_are_drawn_from_the_rest() -> None:
     assert max(order[:6]) < 40  # no more than the capacity can have been there
 
 
-def test_an_error_in_the_input_reaches_whoever_joins(tmp_path: Path) -> None:
+def test_an_error_in_the_input_reaches_whoever_joins(interpreted: tf.Session, tmp_path: Path) -> None:
     queue = tf.train.string_input_producer([str(tmp_path / "missing")], num_epochs=1)
     batch = tf.train.batch([tf.TextLineReader().read(queue).value], 2)
     coord = tf.train.Coordinator()
-    with tf.Session(config=OFF) as sess:
-        sess.run(tf.local_variables_initializer())
-        threads = tf.train.start_queue_runners(sess, coord)
-        with pytest.raises((tf.errors.OutOfRangeError, tf.errors.CancelledError)):
-            sess.run(batch)
-        with pytest.raises(tf.errors.NotFoundError, match="missing; No such file or directory"):
-            coord.join(threads)
+    interpreted.run(tf.local_variables_initializer())
+    threads = tf.train.start_queue_runners(interpreted, coord)
+    with pytest.raises((tf.errors.OutOfRangeError, tf.errors.CancelledError)):
+        interpreted.run(batch)
+    with pytest.raises(tf.errors.NotFoundError, match="missing; No such file or directory"):
+        coord.join(threads)
 
 
 def test_a_vector_that_keeps_nothing_adds_nothing() -> None:
@@ -113,7 +112,7 @@ def test_wrong_use() -> None:
         tf.train.batch([1], 2)
 
 
-def test_a_whole_pipeline_trains_and_leaves_no_thread(tmp_path: Path) -> None:
+def test_a_whole_pipeline_trains_and_leaves_no_thread(interpreted: tf.Session, tmp_path: Path) -> None:
     """TFRecord files, parsed, shuffled and batched by several threads, to a training step, until the epochs end."""
     paths = [str(tmp_path / f"part-{i}") for i in range(4)]
     rng = np.random.RandomState(0)
@@ -134,15 +133,14 @@ def test_a_whole_pipeline_trains_and_leaves_no_thread(tmp_path: Path) -> None:
     train = tf.train.GradientDescentOptimizer(0.3).minimize(loss)
     coord = tf.train.Coordinator()
     steps = 0
-    with tf.Session(config=OFF) as sess:
-        sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        threads = tf.train.start_queue_runners(sess, coord)
-        try:
-            while not coord.should_stop():
-                sess.run(train)
-                steps += 1
-        except tf.errors.OutOfRangeError:
-            coord.request_stop()
-        coord.join(threads)
-        assert steps == 200 and sess.run([w, b]) == pytest.approx([3, -1], abs=0.05)
+    interpreted.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+    threads = tf.train.start_queue_runners(interpreted, coord)
+    try:
+        while not coord.should_stop():
+            interpreted.run(train)
+            steps += 1
+    except tf.errors.OutOfRangeError:
+        coord.request_stop()
+    coord.join(threads)
+    assert steps == 200 and interpreted.run([w, b]) == pytest.approx([3, -1], abs=0.05)
     assert not [t for t in threading.enumerate() if t.name.startswith("QueueRunner")]

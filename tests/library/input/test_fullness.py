@@ -10,7 +10,7 @@ def merged(session: Any) -> dict[str, float]:
     return {value.tag: round(value.simple_value, 4) for value in summary.value}
 
 
-def test_each_input_function_adds_its_summary() -> None:
+def test_each_input_function_adds_its_summary(session: tf.Session) -> None:
     tf.train.string_input_producer(["a", "b"])
     tf.train.string_input_producer(["a"], capacity=5, name="files")
     tf.train.input_producer([1, 2])
@@ -24,8 +24,7 @@ def test_each_input_function_adds_its_summary() -> None:
     tf.train.shuffle_batch_join([row, row], 2, 10, 3)
     tf.train.maybe_batch(row, True, 2)
     tf.train.maybe_shuffle_batch(row, 2, 10, 3, True)
-    with tf.Session() as session:
-        tags = merged(session)
+    tags = merged(session)
     assert list(tags) == [
         "input_producer/fraction_of_32_full",
         "files/fraction_of_5_full",
@@ -42,14 +41,13 @@ def test_each_input_function_adds_its_summary() -> None:
     assert set(tags.values()) == {0.0}
 
 
-def test_the_value_is_the_fraction_that_is_there() -> None:
+def test_the_value_is_the_fraction_that_is_there(session: tf.Session) -> None:
     queue = tf.train.input_producer([1, 2, 3], num_epochs=1, shuffle=False, capacity=4, summary_name="full")
     tf.train.shuffle_batch([tf.constant(1)], 1, capacity=6, min_after_dequeue=2)
     runners = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
-    with tf.Session() as session:
-        session.run(tf.local_variables_initializer())
-        session.run(runners[0].enqueue_ops)
-        for expected in ([0.75, 0.0], [0.5, 0.0], [0.25, 0.25]):
-            assert list(merged(session).values()) == expected
-            session.run([queue.dequeue(), runners[1].enqueue_ops])
-            session.run(runners[1].enqueue_ops if expected == [0.75, 0.0] else tf.no_op())
+    session.run(tf.local_variables_initializer())
+    session.run(runners[0].enqueue_ops)
+    for expected in ([0.75, 0.0], [0.5, 0.0], [0.25, 0.25]):
+        assert list(merged(session).values()) == expected
+        session.run([queue.dequeue(), runners[1].enqueue_ops])
+        session.run(runners[1].enqueue_ops if expected == [0.75, 0.0] else tf.no_op())

@@ -43,15 +43,14 @@ def test_no_names_at_run_time_is_an_error_of_the_runner() -> None:
         drained(queue.dequeue())
 
 
-def test_epochs_that_nobody_initialized() -> None:
+def test_epochs_that_nobody_initialized(interpreted: tf.Session) -> None:
     queue = tf.train.range_input_producer(3, num_epochs=1)
     coord = tf.train.Coordinator()
-    with tf.Session(config=OFF) as sess:
-        threads = tf.train.start_queue_runners(sess, coord)
-        with pytest.raises(tf.errors.FailedPreconditionError, match="limit_epochs/epochs"):
-            coord.join(threads)
-        with pytest.raises(tf.errors.OutOfRangeError):
-            sess.run(queue.dequeue())
+    threads = tf.train.start_queue_runners(interpreted, coord)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="limit_epochs/epochs"):
+        coord.join(threads)
+    with pytest.raises(tf.errors.OutOfRangeError):
+        interpreted.run(queue.dequeue())
 
 
 def test_cancel_op_runs_when_the_coordinator_stops() -> None:

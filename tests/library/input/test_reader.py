@@ -30,18 +30,15 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-def test_steps_that_wait_for_a_file_name_can_be_ended(text: Path) -> None:
+def test_steps_that_wait_for_a_file_name_can_be_ended(interpreted: tf.Session, text: Path) -> None:
     queue, _ = names()
     key, _ = tf.TextLineReader(name="lines").read(queue, name="read")
-    with tf.Session(config=OFF) as sess:
-        with pytest.raises(
-            tf.errors.DeadlineExceededError, match="read .ReaderReadV2 made at .*test_reader.py"
-        ) as caught:
-            sess.run(key, options=tf.RunOptions(timeout_in_ms=50))
-        assert "TextLineReader 'lines' (made at" in str(caught.value)
-        assert "needs its next file: FIFOQueue 'names' has 0 of 100 elements, 1 is asked for" in str(caught.value)
-        sess.run(queue.enqueue(str(text)))  # the read that was ended has not taken it
-        assert sess.run(key) == f"{text}:1".encode()
+    with pytest.raises(tf.errors.DeadlineExceededError, match="read .ReaderReadV2 made at .*test_reader.py") as caught:
+        interpreted.run(key, options=tf.RunOptions(timeout_in_ms=50))
+    assert "TextLineReader 'lines' (made at" in str(caught.value)
+    assert "needs its next file: FIFOQueue 'names' has 0 of 100 elements, 1 is asked for" in str(caught.value)
+    interpreted.run(queue.enqueue(str(text)))  # the read that was ended has not taken it
+    assert interpreted.run(key) == f"{text}:1".encode()
 
 
 def test_a_session_that_closes_ends_reads(text: Path) -> None:
@@ -68,30 +65,28 @@ def test_a_session_that_closes_ends_reads(text: Path) -> None:
     assert len(ended) == 3 and waiting.count("serves other reads first") == 2
 
 
-def test_one_step_may_enqueue_the_name_that_it_reads(text: Path) -> None:
+def test_one_step_may_enqueue_the_name_that_it_reads(interpreted: tf.Session, text: Path) -> None:
     queue, _ = names()
     _, value = tf.TextLineReader().read(queue)
-    with tf.Session(config=OFF) as sess:
-        assert sess.run([value, queue.enqueue(str(text))])[0] == b"line 0"
+    assert interpreted.run([value, queue.enqueue(str(text))])[0] == b"line 0"
 
 
-def test_concurrent_reads_give_each_record_once(text: Path) -> None:
+def test_concurrent_reads_give_each_record_once(interpreted: tf.Session, text: Path) -> None:
     queue, fill = names(text, text)
     reader = tf.TextLineReader()
     reads = [reader.read(queue).value for _ in range(4)]
     seen: list[bytes] = []
-    with tf.Session(config=OFF) as sess:
-        run_all(sess, fill)
+    run_all(interpreted, fill)
 
-        def work() -> None:
-            try:
-                while True:
-                    seen.extend(sess.run(reads))
-            except tf.errors.OutOfRangeError:
-                pass
+    def work() -> None:
+        try:
+            while True:
+                seen.extend(interpreted.run(reads))
+        except tf.errors.OutOfRangeError:
+            pass
 
-        run_threads(*[work] * 3)
-        assert sess.run(reader.num_records_produced()) == 200
+    run_threads(*[work] * 3)
+    assert interpreted.run(reader.num_records_produced()) == 200
     assert len(seen) > 180 and max(map(seen.count, seen)) == 2  # a step that fails drops what its other reads got
 
 
@@ -122,20 +117,18 @@ def test_a_reader_belongs_to_its_session_unless_it_is_shared(text: Path) -> None
         assert sess.run(second.num_records_produced()) == 1
 
 
-def test_a_handle_serves_as_a_queue(text: Path) -> None:
+def test_a_handle_serves_as_a_queue(interpreted: tf.Session, text: Path) -> None:
     queue, fill = names(text)
     record = tf.IdentityReader().read(queue.queue_ref, name="pair")
-    with tf.Session(config=OFF) as sess:
-        run_all(sess, fill)
-        assert sess.run(record) == (str(text).encode(), str(text).encode())
+    run_all(interpreted, fill)
+    assert interpreted.run(record) == (str(text).encode(), str(text).encode())
     assert record.key.op.name == "pair" and record.value.name == "pair:1"
 
 
-def test_a_session_with_a_file_half_read_leaves_nothing_open(text: Path) -> None:
+def test_a_session_with_a_file_half_read_leaves_nothing_open(interpreted: tf.Session, text: Path) -> None:
     queue, fill = names(text)
-    with tf.Session(config=OFF) as sess:
-        run_all(sess, fill)
-        sess.run(tf.TextLineReader().read(queue))  # the fixture of all tests looks for open files
+    run_all(interpreted, fill)
+    interpreted.run(tf.TextLineReader().read(queue))  # the fixture of all tests looks for open files
 
 
 @pytest.mark.parametrize(

@@ -43,37 +43,33 @@ def test_old_imports_find_it() -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"buffer_size": 7, "parallelism": 3}, {"buffer_size": 100, "parallelism": 9}])
-def test_every_epoch_gives_every_record_once(files: str, settings: dict[str, Any]) -> None:
+def test_every_epoch_gives_every_record_once(interpreted: tf.Session, files: str, settings: dict[str, Any]) -> None:
     records = RecordInput(files, batch_size=4, shift_ratio=0.5, seed=3, **settings).get_yield_op()
     assert records.shape.as_list() == [4] and records.dtype == tf.string
-    with tf.Session(config=OFF) as sess:
-        epochs = [[r for _ in range(6) for r in sess.run(records, options=GENEROUS)] for _ in range(3)]
+    epochs = [[r for _ in range(6) for r in interpreted.run(records, options=GENEROUS)] for _ in range(3)]
     assert [sorted(epoch) for epoch in epochs] == [ALL] * 3
     assert epochs[0] != epochs[1] != epochs[2]  # from the files in another order
 
 
-def test_a_batch_may_hold_the_end_of_an_epoch(files: str) -> None:
+def test_a_batch_may_hold_the_end_of_an_epoch(interpreted: tf.Session, files: str) -> None:
     records = RecordInput(files, batch_size=36, buffer_size=5).get_yield_op()
-    with tf.Session(config=OFF) as sess:
-        counts = Counter(sess.run(records, options=GENEROUS).tolist())
+    counts = Counter(interpreted.run(records, options=GENEROUS).tolist())
     assert sorted(counts) == ALL and Counter(counts.values()) == {1: 12, 2: 12}
 
 
-def test_several_batches(files: str) -> None:
+def test_several_batches(interpreted: tf.Session, files: str) -> None:
     batches = RecordInput(files, batch_size=2, batches=3).get_yield_op()
     assert [[r.shape.as_list() for r in batch] for batch in batches] == [[[], []]] * 3
-    with tf.Session(config=OFF) as sess:
-        taken = sess.run(batches, options=GENEROUS)
+    taken = interpreted.run(batches, options=GENEROUS)
     assert len({r for batch in taken for r in batch}) == 6
 
 
 @pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
-def test_compressed_files(tmp_path: Path, compression: str) -> None:
+def test_compressed_files(interpreted: tf.Session, tmp_path: Path, compression: str) -> None:
     _write(tmp_path / "one", [b"x", b""], compression)
     kind = getattr(tf.python_io.TFRecordCompressionType, compression)
     records = RecordInput(str(tmp_path / "one"), batch_size=2, compression_type=kind).get_yield_op()
-    with tf.Session(config=OFF) as sess:
-        assert sorted(sess.run(records, options=GENEROUS)) == [b"", b"x"]
+    assert sorted(interpreted.run(records, options=GENEROUS)) == [b"", b"x"]
 
 
 def test_threads_begin_with_the_first_run_and_end_with_the_session(files: str) -> None:
@@ -101,13 +97,12 @@ def test_a_step_that_waits_when_the_session_is_closed(tmp_path: Path) -> None:
 
 
 class TestErrors:
-    def test_no_files(self, tmp_path: Path) -> None:
+    def test_no_files(self, interpreted: tf.Session, tmp_path: Path) -> None:
         records = RecordInput(str(tmp_path / "none*")).get_yield_op()
-        with tf.Session(config=OFF) as sess:
-            for _ in range(2):  # and again
-                with pytest.raises(tf.errors.NotFoundError, match="Found no files at .*none") as caught:
-                    sess.run(records, options=GENEROUS)
-                assert "test_record_input.py" in str(caught.value)
+        for _ in range(2):  # and again
+            with pytest.raises(tf.errors.NotFoundError, match="Found no files at .*none") as caught:
+                interpreted.run(records, options=GENEROUS)
+            assert "test_record_input.py" in str(caught.value)
 
     def test_no_records(self, tmp_path: Path) -> None:
         _write(tmp_path / "empty", [])
@@ -140,12 +135,11 @@ class TestErrors:
             RecordInput(files, compression_type="LZ4")
 
 
-def test_eight_threads_lose_and_double_nothing(files: str) -> None:
+def test_eight_threads_lose_and_double_nothing(interpreted: tf.Session, files: str) -> None:
     records = RecordInput(files, batch_size=3, buffer_size=8, parallelism=2).get_yield_op()
-    with tf.Session(config=OFF) as sess:
 
-        def take() -> list[bytes]:
-            return [r for _ in range(5) for r in sess.run(records, options=GENEROUS)]
+    def take() -> list[bytes]:
+        return [r for _ in range(5) for r in interpreted.run(records, options=GENEROUS)]
 
-        taken = Counter(r for run in [Background(take) for _ in range(8)] for r in run.result())
+    taken = Counter(r for run in [Background(take) for _ in range(8)] for r in run.result())
     assert sorted(taken) == ALL and set(taken.values()) == {5}  # 8 * 5 * 3 records are five epochs

@@ -25,14 +25,13 @@ def names() -> dict[str, dict[str, list[str]]]:
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_same_as_tensorflow(name: str) -> None:
+def test_same_as_tensorflow(session: tf.Session, name: str) -> None:
     with tf.variable_scope("", initializer=fixed):
         fetches = CASES[name](tf, tf.layers)
     assert variable_names(tf) == names()[name]["variables"]
     assert node_names(tf) == names()[name]["nodes"]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        found = session.run(fetches)
+    session.run(tf.global_variables_initializer())
+    found = session.run(fetches)
     wanted = [v for k, v in arrays().items() if k.startswith(f"{name}|")]
     assert len(found) == len(wanted)
     for tensor, a, b in zip(fetches, found, wanted, strict=True):

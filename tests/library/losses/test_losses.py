@@ -26,22 +26,21 @@ def test_same_as_tensorflow(name: str) -> None:
     np.testing.assert_allclose(run(loss), wanted["value"], rtol=1e-4, atol=2e-6)
 
 
-def test_static_shape_is_not_needed() -> None:
+def test_static_shape_is_not_needed(session: tf.Session) -> None:
     labels, predictions = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
     weights = tf.placeholder(tf.float32)
     loss = tf.losses.mean_squared_error(labels, predictions, weights=weights)
     pairwise = tf.losses.mean_pairwise_squared_error(labels, predictions)
     feed = {labels: LABELS, predictions: PREDICTIONS}
-    with tf.Session() as session:
-        plain = ((LABELS - PREDICTIONS) ** 2).mean()
-        assert session.run(loss, {**feed, weights: 1.0}) == pytest.approx(plain, rel=1e-5)
-        column = session.run(loss, {**feed, weights: [[1.0], [0.0], [0.0]]})
-        assert column == pytest.approx(((LABELS - PREDICTIONS) ** 2)[0].mean(), rel=1e-5)
-        wanted = golden()["mean_pairwise_squared_error"]["value"]
-        assert session.run(pairwise, feed) == pytest.approx(wanted, rel=1e-5)
-        for bad in ([1.0, 2.0, 3.0, 4.0], [[1.0, 2.0]]):
-            with pytest.raises(tf.errors.InvalidArgumentError, match="weights can not be broadcast to values"):
-                session.run(loss, {**feed, weights: bad})
+    plain = ((LABELS - PREDICTIONS) ** 2).mean()
+    assert session.run(loss, {**feed, weights: 1.0}) == pytest.approx(plain, rel=1e-5)
+    column = session.run(loss, {**feed, weights: [[1.0], [0.0], [0.0]]})
+    assert column == pytest.approx(((LABELS - PREDICTIONS) ** 2)[0].mean(), rel=1e-5)
+    wanted = golden()["mean_pairwise_squared_error"]["value"]
+    assert session.run(pairwise, feed) == pytest.approx(wanted, rel=1e-5)
+    for bad in ([1.0, 2.0, 3.0, 4.0], [[1.0, 2.0]]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="weights can not be broadcast to values"):
+            session.run(loss, {**feed, weights: bad})
 
 
 @pytest.mark.parametrize("weights", [[1.0, 2.0, 3.0], [[1.0, 2.0, 3.0]]])
@@ -50,15 +49,14 @@ def test_weights_must_fit(weights: list) -> None:
         tf.losses.mean_squared_error(LABELS, PREDICTIONS, weights=weights)
 
 
-def test_gradients() -> None:
+def test_gradients(session: tf.Session) -> None:
     x = tf.constant(PREDICTIONS)
     loss = tf.losses.mean_squared_error(LABELS, x, weights=[[1.0], [0.0], [2.0]])
     smoothed = tf.losses.softmax_cross_entropy(np.eye(4)[:3], x, label_smoothing=0.1)
-    with tf.Session() as session:
-        (grad,) = session.run(tf.gradients(loss, x))
-        wanted = 2 * (PREDICTIONS - LABELS) * np.array([[1.0], [0.0], [2.0]]) / 8
-        np.testing.assert_allclose(grad, wanted, rtol=1e-5, atol=1e-7)
-        assert tf.test.compute_gradient_error(x, [3, 4], smoothed, [], x_init_value=PREDICTIONS, delta=1e-2) < 1e-3
+    (grad,) = session.run(tf.gradients(loss, x))
+    wanted = 2 * (PREDICTIONS - LABELS) * np.array([[1.0], [0.0], [2.0]]) / 8
+    np.testing.assert_allclose(grad, wanted, rtol=1e-5, atol=1e-7)
+    assert tf.test.compute_gradient_error(x, [3, 4], smoothed, [], x_init_value=PREDICTIONS, delta=1e-2) < 1e-3
 
 
 def test_collections_and_total() -> None:

@@ -33,16 +33,15 @@ def test_collections() -> None:
     assert tf.get_collection("b") == tf.get_collection("c") == [update]
 
 
-def test_reset_by_initializing_again() -> None:
+def test_reset_by_initializing_again(session: tf.Session) -> None:
     x = tf.placeholder(tf.float32, [None])
     value, update = tf.metrics.mean(x)
-    with tf.Session() as session:
-        session.run(tf.local_variables_initializer())
-        assert session.run(value) == 0
-        session.run(update, {x: [1.0, 2.0, 6.0]})
-        assert session.run(value) == 3
-        session.run(tf.variables_initializer(tf.get_collection(tf.GraphKeys.METRIC_VARIABLES)))
-        assert session.run(value) == 0
+    session.run(tf.local_variables_initializer())
+    assert session.run(value) == 0
+    session.run(update, {x: [1.0, 2.0, 6.0]})
+    assert session.run(value) == 3
+    session.run(tf.variables_initializer(tf.get_collection(tf.GraphKeys.METRIC_VARIABLES)))
+    assert session.run(value) == 0
 
 
 def test_scope() -> None:
@@ -52,7 +51,7 @@ def test_scope() -> None:
     assert [v.name for v in tf.local_variables()] == ["s/acc/total:0", "s/acc/count:0"]
 
 
-def test_sparse_labels() -> None:
+def test_sparse_labels(session: tf.Session) -> None:
     labels = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([1, 3, 2], tf.int64), [2, 2])
     predictions = [[0.1, 0.9, 0.5, 0.2], [0.3, 0.8, 0.1, 0.7]]
     updates = [
@@ -60,9 +59,8 @@ def test_sparse_labels() -> None:
         tf.metrics.precision_at_k(labels, predictions, 2)[1],
         tf.metrics.average_precision_at_k(labels, predictions, 2)[1],
     ]
-    with tf.Session() as session:
-        session.run(tf.local_variables_initializer())
-        np.testing.assert_allclose(session.run(updates), [1 / 3, 1 / 4, 1 / 4])
+    session.run(tf.local_variables_initializer())
+    np.testing.assert_allclose(session.run(updates), [1 / 3, 1 / 4, 1 / 4])
 
 
 @pytest.mark.parametrize(
@@ -80,13 +78,12 @@ def test_errors(make, text: str) -> None:
         make(tf.placeholder(tf.float32, [None]))
 
 
-def test_errors_at_run_time() -> None:
+def test_errors_at_run_time(session: tf.Session) -> None:
     predictions = tf.placeholder(tf.float32, [None])
     _, area = tf.metrics.auc([1, 0], predictions)
     _, part = tf.metrics.accuracy([1, 0], [1, 1], weights=tf.placeholder_with_default([1.0, 2.0, 3.0], [None]))
-    with tf.Session() as session:
-        session.run(tf.local_variables_initializer())
-        with pytest.raises(tf.errors.InvalidArgumentError, match="predictions must be in"):
-            session.run(area, {predictions: [0.5, 1.5]})
-        with pytest.raises(tf.errors.InvalidArgumentError, match="weights can not be broadcast"):
-            session.run(part)
+    session.run(tf.local_variables_initializer())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="predictions must be in"):
+        session.run(area, {predictions: [0.5, 1.5]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="weights can not be broadcast"):
+        session.run(part)

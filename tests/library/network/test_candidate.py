@@ -93,7 +93,7 @@ def test_too_few_classes_for_distinct_candidates() -> None:
         tf.nn.uniform_candidate_sampler(tf.constant([[1]], tf.int64), 1, 6, True, 5)
 
 
-def test_sampled_softmax_with_every_class_is_the_full_loss() -> None:
+def test_sampled_softmax_with_every_class_is_the_full_loss(session: tf.Session) -> None:
     rng = np.random.RandomState(0)
     weights, biases = tf.constant(rng.randn(6, 4)), tf.constant(rng.randn(6))
     inputs, labels = tf.constant(rng.randn(3, 4)), tf.constant([[1], [5], [0]], tf.int64)
@@ -111,5 +111,4 @@ def test_sampled_softmax_with_every_class_is_the_full_loss() -> None:
     full = tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=labels[:, 0], logits=tf.matmul(inputs, weights, transpose_b=True) + biases
     )
-    with tf.Session() as session:
-        np.testing.assert_allclose(*session.run([sampled, full]), rtol=1e-6)
+    np.testing.assert_allclose(*session.run([sampled, full]), rtol=1e-6)

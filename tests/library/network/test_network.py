@@ -207,10 +207,9 @@ def test_dropout_keeps_the_mean_and_repeats_with_a_seed() -> None:
     assert abs(first.mean() - 1) < 0.03
 
 
-def test_dropout_differs_between_runs_of_one_session() -> None:
+def test_dropout_differs_between_runs_of_one_session(session: tf.Session) -> None:
     y = tf.nn.dropout(tf.ones([50]), rate=0.5)
-    with tf.Session() as session:
-        assert not np.array_equal(session.run(y), session.run(y))
+    assert not np.array_equal(session.run(y), session.run(y))
 
 
 def test_dropout_of_all_but_nothing_gives_zeros() -> None:
@@ -267,14 +266,13 @@ def test_half_precision_losses_are_computed_in_float32() -> None:
         np.testing.assert_allclose(value, [0.40760596], rtol=1e-3)
 
 
-def test_embedding_of_a_variable_gets_sparse_gradients() -> None:
+def test_embedding_of_a_variable_gets_sparse_gradients(session: tf.Session) -> None:
     table = tf.Variable(np.arange(8, dtype=np.float32).reshape(4, 2))
     rows = tf.nn.embedding_lookup(table, [[3, 1], [3, 0]])
     slices = tf.gradients(rows, table)[0]
     assert isinstance(slices, tf.IndexedSlices)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        value, where = session.run([rows, slices.indices])
+    session.run(tf.global_variables_initializer())
+    value, where = session.run([rows, slices.indices])
     assert value.tolist() == [[[6, 7], [2, 3]], [[6, 7], [0, 1]]]
     assert sorted(where.tolist()) == [0, 1, 3, 3]
 
@@ -288,16 +286,15 @@ def test_outputs_of_channels_last_ops_are_contiguous() -> None:
 
 
 @pytest.mark.parametrize("known", [None, [None, None]])
-def test_class_numbers_of_another_shape_are_refused_when_it_runs(known) -> None:
+def test_class_numbers_of_another_shape_are_refused_when_it_runs(session: tf.Session, known) -> None:
     """As many numbers as rows are not enough."""
     labels = tf.placeholder(tf.int32, known)
     logits = tf.placeholder(tf.float32, None if known is None else [*known, 4])
     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    with tf.Session() as session:
-        feeds = {labels: np.zeros([2, 3]), logits: np.zeros([2, 3, 4])}
-        np.testing.assert_allclose(session.run(loss, feeds), np.full([2, 3], np.log(4)), rtol=1e-6)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="labels should equal the shape of logits except"):
-            session.run(loss, {**feeds, labels: np.zeros([3, 2])})
+    feeds = {labels: np.zeros([2, 3]), logits: np.zeros([2, 3, 4])}
+    np.testing.assert_allclose(session.run(loss, feeds), np.full([2, 3], np.log(4)), rtol=1e-6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="labels should equal the shape of logits except"):
+        session.run(loss, {**feeds, labels: np.zeros([3, 2])})
 
 
 def test_one_unknown_size_needs_no_check_of_class_numbers() -> None:

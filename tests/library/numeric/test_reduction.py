@@ -156,24 +156,22 @@ def test_following_values_is_not_exponential():
     assert tf.zeros([count, 3]).shape.as_list() == [None, 3]
 
 
-def test_a_mean_of_integers_does_not_overflow():
-    with tf.Session() as session:
-        for dtype, value in ((tf.int8, 100), (tf.uint8, 200), (tf.int16, 30000), (tf.int32, 2**31 - 1)):
-            x = tf.placeholder_with_default(tf.constant([[value, value], [value, value]], dtype), [2, 2])
-            for mean in session.run([tf.reduce_mean(x, 0), tf.reduce_mean(x, 1)]):
-                assert mean.dtype == dtype.as_numpy_dtype
-                assert mean.tolist() == [value, value]
-        assert session.run(tf.reduce_mean(tf.constant([-1, -2]))) == -1  # towards zero
+def test_a_mean_of_integers_does_not_overflow(session):
+    for dtype, value in ((tf.int8, 100), (tf.uint8, 200), (tf.int16, 30000), (tf.int32, 2**31 - 1)):
+        x = tf.placeholder_with_default(tf.constant([[value, value], [value, value]], dtype), [2, 2])
+        for mean in session.run([tf.reduce_mean(x, 0), tf.reduce_mean(x, 1)]):
+            assert mean.dtype == dtype.as_numpy_dtype
+            assert mean.tolist() == [value, value]
+    assert session.run(tf.reduce_mean(tf.constant([-1, -2]))) == -1  # towards zero
 
 
-def test_gradient_of_top_k_goes_where_the_values_came_from() -> None:
+def test_gradient_of_top_k_goes_where_the_values_came_from(session: tf.Session) -> None:
     x = tf.placeholder(tf.float32, [None, 4])
     values, _ = tf.nn.top_k(x, 2)
     first = tf.gradients(values * values * [1.0, 2.0], x)[0]
     second = tf.gradients(first, x)[0]
-    with tf.Session() as session:
-        found = session.run([first, second], {x: [[1.0, 5.0, 3.0, 2.0], [4.0, 0.0, -1.0, 6.0]]})
-        assert session.run(first, {x: np.zeros((0, 4))}).shape == (0, 4)
+    found = session.run([first, second], {x: [[1.0, 5.0, 3.0, 2.0], [4.0, 0.0, -1.0, 6.0]]})
+    assert session.run(first, {x: np.zeros((0, 4))}).shape == (0, 4)
     assert found[0].tolist() == [[0, 10, 12, 0], [16, 0, 0, 12]]
     assert found[1].tolist() == [[0, 2, 4, 0], [4, 0, 0, 2]]
 
@@ -198,18 +196,17 @@ def test_sorted_segments_refuse_other_orders(function, dtype, off, monkeypatch):
                 session.run(result, {x: np.ones([3, 2]), ids: wrong})
 
 
-def test_segments_of_chosen_rows_refuse_wrong_rows():
+def test_segments_of_chosen_rows_refuse_wrong_rows(session):
     x = tf.ones([5000, 8])
     rows, ids = tf.placeholder(tf.int32, [None]), tf.placeholder(tf.int32, [None])
     result = tf.sparse_segment_mean(x, rows, ids, num_segments=3)
-    with tf.Session() as session:
-        for count in (2, 4000):  # few rows, many rows
-            found = session.run(result, {rows: np.arange(count), ids: np.full(count, 1)})
-            assert found.tolist() == [[0.0] * 8, [1.0] * 8, [0.0] * 8]
-            with pytest.raises(tf.errors.InvalidArgumentError):
-                session.run(result, {rows: np.full(count, 5000), ids: np.full(count, 1)})
-            with pytest.raises(tf.errors.InvalidArgumentError, match="segment ids must be < num_segments, got 3"):
-                session.run(result, {rows: np.arange(count), ids: np.full(count, 3)})
+    for count in (2, 4000):  # few rows, many rows
+        found = session.run(result, {rows: np.arange(count), ids: np.full(count, 1)})
+        assert found.tolist() == [[0.0] * 8, [1.0] * 8, [0.0] * 8]
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(result, {rows: np.full(count, 5000), ids: np.full(count, 1)})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="segment ids must be < num_segments, got 3"):
+            session.run(result, {rows: np.arange(count), ids: np.full(count, 3)})
 
 
 def test_many_rows_are_summed_as_few():

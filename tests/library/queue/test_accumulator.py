@@ -28,101 +28,104 @@ def test_names_and_shapes() -> None:
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.float64])
 @pytest.mark.parametrize(("reduction_type", "factor"), [("MEAN", 1.0), ("SUM", 2.0)])
-def test_mean_and_sum(sess: tf.Session, dtype: tf.DType, reduction_type: str, factor: float) -> None:
+def test_mean_and_sum(interpreted: tf.Session, dtype: tf.DType, reduction_type: str, factor: float) -> None:
     gradients = tf.ConditionalAccumulator(dtype, shape=[2], reduction_type=reduction_type)
     for value in ([1.0, 2.0], [3.0, 6.0]):
-        sess.run(gradients.apply_grad(value))
-    assert sess.run(gradients.num_accumulated()) == 2
-    assert sess.run(gradients.take_grad(1)).tolist() == [2.0 * factor, 4.0 * factor]  # all there are, not just one
-    assert sess.run(gradients.num_accumulated()) == 0
+        interpreted.run(gradients.apply_grad(value))
+    assert interpreted.run(gradients.num_accumulated()) == 2
+    assert interpreted.run(gradients.take_grad(1)).tolist() == [
+        2.0 * factor,
+        4.0 * factor,
+    ]  # all there are, not just one
+    assert interpreted.run(gradients.num_accumulated()) == 0
 
 
-def test_one_step_may_apply_what_it_takes(sess: tf.Session) -> None:
+def test_one_step_may_apply_what_it_takes(interpreted: tf.Session) -> None:
     gradients = tf.ConditionalAccumulator(tf.float32, shape=[])
-    assert sess.run([gradients.take_grad(2), gradients.apply_grad(1.0), gradients.apply_grad(3.0)])[0] == 2.0
+    assert interpreted.run([gradients.take_grad(2), gradients.apply_grad(1.0), gradients.apply_grad(3.0)])[0] == 2.0
 
 
-def test_late_gradients_are_dropped(sess: tf.Session) -> None:
+def test_late_gradients_are_dropped(interpreted: tf.Session) -> None:
     gradients, step = tf.ConditionalAccumulator(tf.float32), tf.placeholder(tf.int64, [])
     apply = gradients.apply_grad(4.0, local_step=step)
-    sess.run(apply, {step: 0})
-    assert sess.run(gradients.take_grad(1)) == 4.0  # now at step 1
-    sess.run(apply, {step: 0})
-    assert sess.run(gradients.num_accumulated()) == 0
-    sess.run(apply, {step: 1})
-    sess.run(apply, {step: 7})
-    assert sess.run(gradients.num_accumulated()) == 2
-    sess.run(gradients.set_global_step(8))
-    sess.run(apply, {step: 7})
-    assert sess.run(gradients.num_accumulated()) == 2
+    interpreted.run(apply, {step: 0})
+    assert interpreted.run(gradients.take_grad(1)) == 4.0  # now at step 1
+    interpreted.run(apply, {step: 0})
+    assert interpreted.run(gradients.num_accumulated()) == 0
+    interpreted.run(apply, {step: 1})
+    interpreted.run(apply, {step: 7})
+    assert interpreted.run(gradients.num_accumulated()) == 2
+    interpreted.run(gradients.set_global_step(8))
+    interpreted.run(apply, {step: 7})
+    assert interpreted.run(gradients.num_accumulated()) == 2
 
 
-def test_going_back_is_logged(sess: tf.Session, caplog: pytest.LogCaptureFixture) -> None:
+def test_going_back_is_logged(interpreted: tf.Session, caplog: pytest.LogCaptureFixture) -> None:
     gradients, rows = tf.ConditionalAccumulator(tf.float32), tf.SparseConditionalAccumulator(tf.float32)
     for one in (gradients, rows):
-        sess.run(one.set_global_step(tf.constant(5)))
+        interpreted.run(one.set_global_step(tf.constant(5)))
         with caplog.at_level(logging.WARNING, "headrace"):
-            sess.run(one.set_global_step(2))
+            interpreted.run(one.set_global_step(2))
         assert "goes back from step 5 to step 2" in caplog.messages[-1]
 
 
-def test_an_open_shape_is_fixed_by_the_first_gradient_until_it_is_taken(sess: tf.Session) -> None:
+def test_an_open_shape_is_fixed_by_the_first_gradient_until_it_is_taken(interpreted: tf.Session) -> None:
     gradients, x = tf.ConditionalAccumulator(tf.float32), tf.placeholder(tf.float32)
     apply = gradients.apply_grad(x, local_step=9)
-    sess.run(apply, {x: [1.0, 2.0]})
+    interpreted.run(apply, {x: [1.0, 2.0]})
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected \[2\], got \[3\]"):
-        sess.run(apply, {x: [1.0, 2.0, 3.0]})
-    sess.run(gradients.take_grad(1))
-    sess.run(apply, {x: [1.0, 2.0, 3.0]})
-    assert sess.run(gradients.take_grad(1)).tolist() == [1.0, 2.0, 3.0]
+        interpreted.run(apply, {x: [1.0, 2.0, 3.0]})
+    interpreted.run(gradients.take_grad(1))
+    interpreted.run(apply, {x: [1.0, 2.0, 3.0]})
+    assert interpreted.run(gradients.take_grad(1)).tolist() == [1.0, 2.0, 3.0]
 
 
-def test_gradients_are_copied(sess: tf.Session) -> None:
+def test_gradients_are_copied(interpreted: tf.Session) -> None:
     v = tf.get_variable("v", initializer=[1.0, 2.0])
     x = tf.placeholder(tf.float32, [2])
     gradients = tf.ConditionalAccumulator(tf.float32, [2], reduction_type="SUM")
-    sess.run(v.initializer)
+    interpreted.run(v.initializer)
     array = np.array([10.0, 20.0], np.float32)
-    sess.run([gradients.apply_grad(v), gradients.apply_grad(x)], {x: array})
+    interpreted.run([gradients.apply_grad(v), gradients.apply_grad(x)], {x: array})
     array[:] = 0.0
-    sess.run(tf.assign(v, [0.0, 0.0]))
-    assert sess.run(gradients.take_grad(2)).tolist() == [11.0, 22.0]
-    assert sess.run(v).tolist() == [0.0, 0.0]
+    interpreted.run(tf.assign(v, [0.0, 0.0]))
+    assert interpreted.run(gradients.take_grad(2)).tolist() == [11.0, 22.0]
+    assert interpreted.run(v).tolist() == [0.0, 0.0]
 
 
 class TestSparse:
-    def test_the_mean_of_a_row_is_over_those_that_have_it(self, sess: tf.Session) -> None:
+    def test_the_mean_of_a_row_is_over_those_that_have_it(self, interpreted: tf.Session) -> None:
         rows = tf.SparseConditionalAccumulator(tf.float32, shape=[3, 2])
-        sess.run(rows.apply_grad([0, 2], [[1.0, 2.0], [3.0, 4.0]]))
-        sess.run(rows.apply_grad([2], [[1.0, 1.0]], [3, 2]))
-        assert sess.run(rows.num_accumulated()) == 2
-        indices, values, shape = sess.run(rows.take_grad(2))
+        interpreted.run(rows.apply_grad([0, 2], [[1.0, 2.0], [3.0, 4.0]]))
+        interpreted.run(rows.apply_grad([2], [[1.0, 1.0]], [3, 2]))
+        assert interpreted.run(rows.num_accumulated()) == 2
+        indices, values, shape = interpreted.run(rows.take_grad(2))
         assert indices.tolist() == [0, 2] and shape.tolist() == [3, 2]
         assert values.tolist() == [[1.0, 2.0], [2.0, 2.5]]
 
-    def test_rows_that_come_twice_and_unsorted(self, sess: tf.Session) -> None:
+    def test_rows_that_come_twice_and_unsorted(self, interpreted: tf.Session) -> None:
         rows = tf.SparseConditionalAccumulator(tf.float32, reduction_type="SUM")
-        sess.run(rows.apply_grad([2, 0, 2], [[1.0], [5.0], [2.0]]))
-        indices, values, shape = sess.run(rows.take_grad(1))
+        interpreted.run(rows.apply_grad([2, 0, 2], [[1.0], [5.0], [2.0]]))
+        indices, values, shape = interpreted.run(rows.take_grad(1))
         assert (indices.tolist(), values.tolist(), shape.tolist()) == ([0, 2], [[5.0], [3.0]], [-1, 1])
 
-    def test_indexed_slices(self, sess: tf.Session) -> None:
+    def test_indexed_slices(self, interpreted: tf.Session) -> None:
         table = tf.get_variable("table", initializer=np.ones((4, 2), np.float32))
         gradient = tf.gradients(tf.reduce_sum(tf.gather(table, [1, 3, 1])), table)[0]
         rows = tf.SparseConditionalAccumulator(tf.float32, shape=[4, 2])
-        sess.run(table.initializer)
-        sess.run(rows.apply_indexed_slices_grad(gradient))
+        interpreted.run(table.initializer)
+        interpreted.run(rows.apply_indexed_slices_grad(gradient))
         taken = rows.take_indexed_slices_grad(1)
-        value = sess.run(taken)
+        value = interpreted.run(taken)
         assert value.indices.tolist() == [1, 3] and value.values.tolist() == [[2.0, 2.0], [1.0, 1.0]]
-        sess.run(rows.apply_indexed_slices_grad(gradient, local_step=1))
-        sess.run(tf.train.GradientDescentOptimizer(1.0).apply_gradients([(taken, table)]))
-        assert sess.run(table).tolist() == [[1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [0.0, 0.0]]
+        interpreted.run(rows.apply_indexed_slices_grad(gradient, local_step=1))
+        interpreted.run(tf.train.GradientDescentOptimizer(1.0).apply_gradients([(taken, table)]))
+        assert interpreted.run(table).tolist() == [[1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [0.0, 0.0]]
 
-    def test_no_rows(self, sess: tf.Session) -> None:
+    def test_no_rows(self, interpreted: tf.Session) -> None:
         rows = tf.SparseConditionalAccumulator(tf.float32, shape=[3, 2])
-        sess.run(rows.apply_grad(np.zeros(0, np.int64), np.zeros((0, 2), np.float32)))
-        indices, values, _ = sess.run(rows.take_grad(1))
+        interpreted.run(rows.apply_grad(np.zeros(0, np.int64), np.zeros((0, 2), np.float32)))
+        indices, values, _ = interpreted.run(rows.take_grad(1))
         assert indices.shape == (0,) and values.shape == (0, 2)
 
     @pytest.mark.parametrize(
@@ -137,11 +140,11 @@ class TestSparse:
             (([1], 1.0), "values cannot be 0-dimensional"),
         ],
     )
-    def test_rows_that_do_not_fit(self, sess: tf.Session, arguments: tuple[object, ...], message: str) -> None:
+    def test_rows_that_do_not_fit(self, interpreted: tf.Session, arguments: tuple[object, ...], message: str) -> None:
         rows = tf.SparseConditionalAccumulator(tf.float32, shape=[3, 2])
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-            sess.run(rows.apply_grad(*arguments))
-        assert sess.run(rows.num_accumulated()) == 0
+            interpreted.run(rows.apply_grad(*arguments))
+        assert interpreted.run(rows.num_accumulated()) == 0
 
     def test_what_is_no_indexed_slices(self) -> None:
         with pytest.raises(TypeError, match="IndexedSlices expected"):
@@ -151,56 +154,56 @@ class TestSparse:
 class TestRefused:
     @pytest.mark.parametrize("count", [0, -1])
     @pytest.mark.parametrize("make", [tf.ConditionalAccumulator, tf.SparseConditionalAccumulator])
-    def test_a_count_that_is_not_positive(self, sess: tf.Session, make: type, count: int) -> None:
+    def test_a_count_that_is_not_positive(self, interpreted: tf.Session, make: type, count: int) -> None:
         with pytest.raises(tf.errors.InvalidArgumentError, match=f"num_required must be positive, but was {count}"):
-            sess.run(make(tf.float32).take_grad(count))
+            interpreted.run(make(tf.float32).take_grad(count))
 
     def test_a_shape_that_is_known_to_be_wrong(self) -> None:
         with pytest.raises(ValueError, match=r"Shapes \(2,\) and \(3,\) are incompatible"):
             tf.ConditionalAccumulator(tf.float32, shape=[3]).apply_grad([1.0, 2.0])
 
-    def test_a_shape_that_turns_out_wrong(self, sess: tf.Session) -> None:
+    def test_a_shape_that_turns_out_wrong(self, interpreted: tf.Session) -> None:
         x = tf.placeholder(tf.float32)
         apply = tf.ConditionalAccumulator(tf.float32, shape=[3]).apply_grad(x)
         with pytest.raises(
             tf.errors.InvalidArgumentError, match=r"Shape mismatch: expected \[3\], got \[2\]"
         ) as caught:
-            sess.run(apply, {x: [1.0, 2.0]})
+            interpreted.run(apply, {x: [1.0, 2.0]})
         assert "test_accumulator.py" in str(caught.value)
 
-    def test_dtypes(self, sess: tf.Session) -> None:
+    def test_dtypes(self, interpreted: tf.Session) -> None:
         with pytest.raises(ValueError, match="requested dtype float32 for Tensor with dtype int32"):
             tf.ConditionalAccumulator(tf.float32).apply_grad(tf.constant(1))
         with pytest.raises(TypeError, match="string not in list of allowed values"):
             tf.ConditionalAccumulator(tf.string)
         with pytest.raises(tf.errors.InvalidArgumentError, match="sums gradients of .*, got dtype int32"):
-            sess.run(tf.ConditionalAccumulator(tf.int32).apply_grad(1))
+            interpreted.run(tf.ConditionalAccumulator(tf.int32).apply_grad(1))
 
     def test_a_reduction_that_there_is_not(self) -> None:
         with pytest.raises(ValueError, match='passed string \'MAX\' not in: "MEAN", "SUM"'):
             tf.ConditionalAccumulator(tf.float32, reduction_type="MAX")
 
-    def test_sharing_what_is_different(self, sess: tf.Session) -> None:
-        sess.run(tf.ConditionalAccumulator(tf.float32, [2], shared_name="g").num_accumulated())
+    def test_sharing_what_is_different(self, interpreted: tf.Session) -> None:
+        interpreted.run(tf.ConditionalAccumulator(tf.float32, [2], shared_name="g").num_accumulated())
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"has shape \(2,\) but requested shape was \(3,\)"):
-            sess.run(tf.ConditionalAccumulator(tf.float32, [3], shared_name="g").num_accumulated())
+            interpreted.run(tf.ConditionalAccumulator(tf.float32, [3], shared_name="g").num_accumulated())
 
 
-def test_shared_names(sess: tf.Session) -> None:
+def test_shared_names(interpreted: tf.Session) -> None:
     one, other = (tf.ConditionalAccumulator(tf.float32, [2], shared_name="g") for _ in range(2))
-    sess.run(one.apply_grad([1.0, 2.0]))
-    assert sess.run(other.take_grad(1)).tolist() == [1.0, 2.0]
+    interpreted.run(one.apply_grad([1.0, 2.0]))
+    assert interpreted.run(other.take_grad(1)).tolist() == [1.0, 2.0]
 
 
 class TestWaiting:
-    def test_a_deadline(self, sess: tf.Session) -> None:
+    def test_a_deadline(self, interpreted: tf.Session) -> None:
         gradients = tf.ConditionalAccumulator(tf.float32, name="grads")
-        sess.run(gradients.apply_grad(1.0))
+        interpreted.run(gradients.apply_grad(1.0))
         expected = "ConditionalAccumulator 'grads' has 1 gradient at step 0, 2 are asked for"
         with pytest.raises(tf.errors.DeadlineExceededError, match=expected) as caught:
-            sess.run(gradients.take_grad(2), options=SHORT)
+            interpreted.run(gradients.take_grad(2), options=SHORT)
         assert caught.value.message.count("test_accumulator.py") >= 2
-        assert sess.run(gradients.num_accumulated()) == 1  # nothing was taken
+        assert interpreted.run(gradients.num_accumulated()) == 1  # nothing was taken
 
     @pytest.mark.parametrize("make", [tf.ConditionalAccumulator, tf.SparseConditionalAccumulator])
     def test_closing_the_session(self, make: type) -> None:
@@ -210,15 +213,15 @@ class TestWaiting:
         with pytest.raises(tf.errors.CancelledError, match="Accumulator '.*' has 0 gradients"):
             run.result()
 
-    def test_who_waits_gets_what_another_step_applies(self, sess: tf.Session) -> None:
+    def test_who_waits_gets_what_another_step_applies(self, interpreted: tf.Session) -> None:
         gradients = tf.ConditionalAccumulator(tf.float32, [])
-        run = run_that_waits(sess, gradients.take_grad(3))
+        run = run_that_waits(interpreted, gradients.take_grad(3))
         for value in (1.0, 2.0, 6.0):
-            sess.run(gradients.apply_grad(value))
+            interpreted.run(gradients.apply_grad(value))
         assert run.result() == 3.0
 
 
-def test_eight_threads_lose_nothing(sess: tf.Session) -> None:
+def test_eight_threads_lose_nothing(interpreted: tf.Session) -> None:
     """Each gradient is a vector with a one at its own place: the sum of all that was taken must be all ones."""
     places, appliers = 200, 8
     gradients = tf.ConditionalAccumulator(tf.float32, [places], reduction_type="SUM")
@@ -229,27 +232,27 @@ def test_eight_threads_lose_nothing(sess: tf.Session) -> None:
 
     def run(first: int) -> None:
         for i in range(first, places, appliers):
-            sess.run(apply, {place: i}, options=GENEROUS)
+            interpreted.run(apply, {place: i}, options=GENEROUS)
 
     runs = [Background(run, i) for i in range(appliers)]
     while total.sum() < places - 4:
-        total += sess.run(take, options=GENEROUS)
+        total += interpreted.run(take, options=GENEROUS)
     for one in runs:
         one.result()
     if total.sum() < places:
-        total += sess.run(gradients.take_grad(1), options=GENEROUS)
+        total += interpreted.run(gradients.take_grad(1), options=GENEROUS)
     assert total.tolist() == [1.0] * places
 
 
-def test_in_a_loop(sess: tf.Session) -> None:
+def test_in_a_loop(interpreted: tf.Session) -> None:
     gradients = tf.ConditionalAccumulator(tf.float32, [])
 
     def body(i: tf.Tensor) -> tf.Tensor:
         with tf.control_dependencies([gradients.apply_grad(tf.cast(i, tf.float32))]):
             return i + 1
 
-    sess.run(tf.while_loop(lambda i: i < 4, body, [0]))
-    assert sess.run(gradients.take_grad(4)) == 1.5
+    interpreted.run(tf.while_loop(lambda i: i < 4, body, [0]))
+    assert interpreted.run(gradients.take_grad(4)) == 1.5
 
 
 def test_eagerly() -> None:

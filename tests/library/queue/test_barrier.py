@@ -31,68 +31,68 @@ def test_names_and_shapes() -> None:
         assert barrier.take_many(3, allow_small_batch=True).values[0].shape.as_list() == [None, 2]
 
 
-def test_elements_come_in_the_order_of_their_first_component(sess: tf.Session) -> None:
+def test_elements_come_in_the_order_of_their_first_component(interpreted: tf.Session) -> None:
     barrier = Barrier((tf.string, tf.int32), shapes=((), ()))
     for component, keys, values in (
         (0, ["k1", "k2"], ["a", "b"]), (1, ["k1"], [1]), (0, ["k3"], ["c"]), (1, ["k3"], [3]),
     ):  # fmt: skip
-        sess.run(barrier.insert_many(component, keys, values))
-    assert sess.run([barrier.ready_size(), barrier.incomplete_size()]) == [2, 1]
-    sess.run(barrier.insert_many(1, ["k2"], [2]))
-    indices, keys, (texts, numbers) = sess.run(barrier.take_many(2))
+        interpreted.run(barrier.insert_many(component, keys, values))
+    assert interpreted.run([barrier.ready_size(), barrier.incomplete_size()]) == [2, 1]
+    interpreted.run(barrier.insert_many(1, ["k2"], [2]))
+    indices, keys, (texts, numbers) = interpreted.run(barrier.take_many(2))
     assert indices.tolist() == [FIRST, FIRST]
     assert sorted(zip(keys, texts, numbers.tolist(), strict=True)) == [(b"k1", b"a", 1), (b"k2", b"b", 2)]
-    indices, keys, (texts, numbers) = sess.run(barrier.take_many(1))
+    indices, keys, (texts, numbers) = interpreted.run(barrier.take_many(1))
     assert (indices.tolist(), keys.tolist(), texts.tolist(), numbers.tolist()) == ([FIRST + 1], [b"k3"], [b"c"], [3])
 
 
-def test_values_are_copied(sess: tf.Session) -> None:
+def test_values_are_copied(interpreted: tf.Session) -> None:
     barrier, x = Barrier(tf.float32, shapes=[[2]]), tf.placeholder(tf.float32, [1, 2])
     array = np.ones((1, 2), np.float32)
-    sess.run(barrier.insert_many(0, ["a"], x), {x: array})
+    interpreted.run(barrier.insert_many(0, ["a"], x), {x: array})
     array[:] = 9.0
-    assert sess.run(barrier.take_many(1)).values[0].tolist() == [[1.0, 1.0]]
+    assert interpreted.run(barrier.take_many(1)).values[0].tolist() == [[1.0, 1.0]]
 
 
-def test_without_shapes(sess: tf.Session) -> None:
+def test_without_shapes(interpreted: tf.Session) -> None:
     barrier = Barrier((tf.float32,))
-    sess.run(barrier.insert_many(0, ["a"], [[1.0, 2.0]]))
-    sess.run(barrier.insert_many(0, ["b"], [[1.0, 2.0, 3.0]]))
+    interpreted.run(barrier.insert_many(0, ["a"], [[1.0, 2.0]]))
+    interpreted.run(barrier.insert_many(0, ["b"], [[1.0, 2.0, 3.0]]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="Elements of different shapes"):
-        sess.run(barrier.take_many(2))
+        interpreted.run(barrier.take_many(2))
 
 
-def test_taking_none(sess: tf.Session) -> None:
-    indices, keys, (values,) = sess.run(Barrier(tf.float32, shapes=[[2]]).take_many(0))
+def test_taking_none(interpreted: tf.Session) -> None:
+    indices, keys, (values,) = interpreted.run(Barrier(tf.float32, shapes=[[2]]).take_many(0))
     assert indices.shape == keys.shape == (0,) and values.shape == (0, 2)
 
 
 class TestClosing:
-    def test_what_has_begun_may_be_completed(self, sess: tf.Session) -> None:
+    def test_what_has_begun_may_be_completed(self, interpreted: tf.Session) -> None:
         barrier = Barrier((tf.float32, tf.float32), shapes=((), ()))
-        sess.run(barrier.insert_many(0, ["a"], [1.0]))
-        sess.run(barrier.close())
+        interpreted.run(barrier.insert_many(0, ["a"], [1.0]))
+        interpreted.run(barrier.close())
         with pytest.raises(tf.errors.CancelledError, match="is closed, but attempted to insert a brand new key: b"):
-            sess.run(barrier.insert_many(0, ["b"], [1.0]))
-        sess.run(barrier.insert_many(1, ["a"], [2.0]))
+            interpreted.run(barrier.insert_many(0, ["b"], [1.0]))
+        interpreted.run(barrier.insert_many(1, ["a"], [2.0]))
         with pytest.raises(tf.errors.OutOfRangeError, match=r"insufficient elements \(requested 2, total size 1\)"):
-            sess.run(barrier.take_many(2))
-        assert sess.run(barrier.take_many(2, allow_small_batch=True)).keys.tolist() == [b"a"]
+            interpreted.run(barrier.take_many(2))
+        assert interpreted.run(barrier.take_many(2, allow_small_batch=True)).keys.tolist() == [b"a"]
 
-    def test_or_not(self, sess: tf.Session) -> None:
+    def test_or_not(self, interpreted: tf.Session) -> None:
         barrier = Barrier((tf.float32, tf.float32), shapes=((), ()))
-        sess.run(barrier.insert_many(0, ["a"], [1.0]))
-        sess.run(barrier.close(cancel_pending_enqueues=True))
-        assert sess.run(barrier.incomplete_size()) == 0
+        interpreted.run(barrier.insert_many(0, ["a"], [1.0]))
+        interpreted.run(barrier.close(cancel_pending_enqueues=True))
+        assert interpreted.run(barrier.incomplete_size()) == 0
         with pytest.raises(tf.errors.CancelledError, match="is closed"):
-            sess.run(barrier.insert_many(1, ["a"], [1.0]))
+            interpreted.run(barrier.insert_many(1, ["a"], [1.0]))
         with pytest.raises(tf.errors.CancelledError, match="is already closed"):
-            sess.run(barrier.close())
+            interpreted.run(barrier.close())
 
-    def test_who_waits_is_told(self, sess: tf.Session) -> None:
+    def test_who_waits_is_told(self, interpreted: tf.Session) -> None:
         barrier = Barrier(tf.float32, shapes=[[]])
-        run = run_that_waits(sess, barrier.take_many(1))
-        sess.run(barrier.close())
+        run = run_that_waits(interpreted, barrier.take_many(1))
+        interpreted.run(barrier.close())
         with pytest.raises(tf.errors.OutOfRangeError, match="is closed and has insufficient elements"):
             run.result()
 
@@ -109,10 +109,12 @@ class TestRefused:
             (1, ["a"], np.zeros((1, 0), np.float32), "Tensors with no elements are not supported"),
         ],
     )
-    def test_values(self, sess: tf.Session, component: int, keys: list[str], values: object, message: str) -> None:
+    def test_values(
+        self, interpreted: tf.Session, component: int, keys: list[str], values: object, message: str
+    ) -> None:
         barrier = Barrier((tf.float32, tf.float32), shapes=((), (2,)))
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-            sess.run(barrier.insert_many(component, keys, values))
+            interpreted.run(barrier.insert_many(component, keys, values))
 
     def test_shapes_while_building(self) -> None:
         barrier = Barrier((tf.float32,), shapes=((),))
@@ -124,37 +126,37 @@ class TestRefused:
         with pytest.raises(ValueError, match=r"-1"):
             barrier.take_many(-1)
 
-    def test_settings(self, sess: tf.Session) -> None:
+    def test_settings(self, interpreted: tf.Session) -> None:
         with pytest.raises(tf.errors.InvalidArgumentError, match="no capacity but -1, got 3"):
-            sess.run(tf.raw_ops.BarrierReadySize(tf.raw_ops.Barrier(component_types=[tf.float32], capacity=3)))
+            interpreted.run(tf.raw_ops.BarrierReadySize(tf.raw_ops.Barrier(component_types=[tf.float32], capacity=3)))
         with pytest.raises(tf.errors.InvalidArgumentError, match="Timeout not supported"):
-            sess.run(Barrier(tf.float32, shapes=[[]]).take_many(1, timeout=10))
-        sess.run(Barrier(tf.float32, shapes=[[]], shared_name="shared").ready_size())
+            interpreted.run(Barrier(tf.float32, shapes=[[]]).take_many(1, timeout=10))
+        interpreted.run(Barrier(tf.float32, shapes=[[]], shared_name="shared").ready_size())
         with pytest.raises(tf.errors.InvalidArgumentError, match="component types .float32. but requested"):
-            sess.run(Barrier(tf.int32, shapes=[[]], shared_name="shared").ready_size())
+            interpreted.run(Barrier(tf.int32, shapes=[[]], shared_name="shared").ready_size())
 
 
-def test_shared_names(sess: tf.Session) -> None:
+def test_shared_names(interpreted: tf.Session) -> None:
     one, other = (Barrier(tf.float32, shapes=[[]], shared_name="shared") for _ in range(2))
-    sess.run(one.insert_many(0, ["a"], [1.0]))
-    assert sess.run(other.take_many(1)).values[0].tolist() == [1.0]
+    interpreted.run(one.insert_many(0, ["a"], [1.0]))
+    assert interpreted.run(other.take_many(1)).values[0].tolist() == [1.0]
 
 
-def test_one_step_may_insert_what_it_takes(sess: tf.Session) -> None:
+def test_one_step_may_insert_what_it_takes(interpreted: tf.Session) -> None:
     barrier = Barrier((tf.float32, tf.int32), shapes=((), ()))
-    taken, *_ = sess.run(
+    taken, *_ = interpreted.run(
         [barrier.take_many(1), barrier.insert_many(1, ["a"], [1]), barrier.insert_many(0, ["a"], [2.0])]
     )
     assert [v.tolist() for v in taken.values] == [[2.0], [1]]
 
 
 class TestWaiting:
-    def test_a_deadline(self, sess: tf.Session) -> None:
+    def test_a_deadline(self, interpreted: tf.Session) -> None:
         barrier = Barrier((tf.float32, tf.float32), shapes=((), ()))
-        sess.run(barrier.insert_many(0, ["a"], [1.0]))
+        interpreted.run(barrier.insert_many(0, ["a"], [1.0]))
         expected = "Barrier 'barrier' has 0 complete and 1 incomplete elements, 2 are asked for"
         with pytest.raises(tf.errors.DeadlineExceededError, match=expected) as caught:
-            sess.run(barrier.take_many(2), options=SHORT)
+            interpreted.run(barrier.take_many(2), options=SHORT)
         assert caught.value.message.count("test_barrier.py") >= 2
 
     def test_closing_the_session(self) -> None:
@@ -165,7 +167,7 @@ class TestWaiting:
             run.result()
 
 
-def test_eight_threads_lose_and_double_nothing(sess: tf.Session) -> None:
+def test_eight_threads_lose_and_double_nothing(interpreted: tf.Session) -> None:
     barrier = Barrier((tf.int32, tf.int32), shapes=((), ()))
     keys, values = tf.placeholder(tf.string, [None]), tf.placeholder(tf.int32, [None])
     inserts = [barrier.insert_many(i, keys, values) for i in range(2)]
@@ -177,10 +179,10 @@ def test_eight_threads_lose_and_double_nothing(sess: tf.Session) -> None:
         random.Random(component).shuffle(mine)
         for i in range(0, len(mine), 4):
             some = mine[i : i + 4]
-            sess.run(inserts[component], {keys: [str(n) for n in some], values: some}, options=GENEROUS)
+            interpreted.run(inserts[component], {keys: [str(n) for n in some], values: some}, options=GENEROUS)
 
     def collect() -> list[tuple[int, int, int]]:
-        several = [sess.run(take, options=GENEROUS) for _ in range(count // 5 // 2)]
+        several = [interpreted.run(take, options=GENEROUS) for _ in range(count // 5 // 2)]
         return [item for t in several for item in zip(map(int, t.keys), *(v.tolist() for v in t.values), strict=True)]
 
     inserting = [Background(insert, component, part) for component in range(2) for part in range(3)]
@@ -188,4 +190,4 @@ def test_eight_threads_lose_and_double_nothing(sess: tf.Session) -> None:
     for run in inserting:
         run.result()
     assert sorted(collecting[0].result() + collecting[1].result()) == [(i, i, i) for i in range(count)]
-    assert sess.run([barrier.ready_size(), barrier.incomplete_size()]) == [0, 0]
+    assert interpreted.run([barrier.ready_size(), barrier.incomplete_size()]) == [0, 0]

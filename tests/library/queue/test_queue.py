@@ -12,18 +12,18 @@ from headrace.graph import raw_ops
 SHORT = tf.RunOptions(timeout_in_ms=200)
 
 
-def test_one_step_may_enqueue_what_it_dequeues(sess: tf.Session) -> None:
+def test_one_step_may_enqueue_what_it_dequeues(interpreted: tf.Session) -> None:
     queue = tf.FIFOQueue(1, tf.float32, shapes=[[]])
-    assert sess.run([queue.dequeue(), queue.enqueue(3.0)]) == [3.0, None]
+    assert interpreted.run([queue.dequeue(), queue.enqueue(3.0)]) == [3.0, None]
 
 
-def test_components_names_and_structure(sess: tf.Session) -> None:
+def test_components_names_and_structure(interpreted: tf.Session) -> None:
     queue = tf.FIFOQueue(5, [tf.int32, tf.string], [[2], []], names=["numbers", "text"])
-    sess.run(queue.enqueue({"numbers": [1, 2], "text": "a"}))
-    sess.run(queue.enqueue_many({"numbers": [[3, 4], [5, 6]], "text": ["b", "c"]}))
-    first = sess.run(queue.dequeue())
+    interpreted.run(queue.enqueue({"numbers": [1, 2], "text": "a"}))
+    interpreted.run(queue.enqueue_many({"numbers": [[3, 4], [5, 6]], "text": ["b", "c"]}))
+    first = interpreted.run(queue.dequeue())
     assert first["numbers"].tolist() == [1, 2] and first["text"] == b"a"
-    rest = sess.run(queue.dequeue_many(2))
+    rest = interpreted.run(queue.dequeue_many(2))
     assert rest["numbers"].tolist() == [[3, 4], [5, 6]] and rest["text"].tolist() == [b"b", b"c"]
 
 
@@ -46,153 +46,153 @@ def test_elements_of_other_shapes_are_refused_where_they_are_enqueued() -> None:
 @pytest.mark.parametrize(
     "dtype", [tf.float16, tf.bfloat16, tf.float64, tf.int8, tf.uint8, tf.bool, tf.complex64, tf.string]
 )
-def test_dtypes(sess: tf.Session, dtype: tf.DType) -> None:
+def test_dtypes(interpreted: tf.Session, dtype: tf.DType) -> None:
     values = tf.as_string([1, 2, 3]) if dtype == tf.string else tf.cast([1, 0, 1], dtype)
     queue = tf.FIFOQueue(5, dtype, [[]])
-    sess.run(queue.enqueue_many([values]))
-    assert np.array_equal(sess.run(queue.dequeue_many(3)), sess.run(values))
+    interpreted.run(queue.enqueue_many([values]))
+    assert np.array_equal(interpreted.run(queue.dequeue_many(3)), interpreted.run(values))
 
 
 class TestMemory:
     """An element is the queue's own: later changes of the caller's array, a variable or a result do not reach it."""
 
-    def test_a_fed_array_that_is_changed(self, sess: tf.Session) -> None:
+    def test_a_fed_array_that_is_changed(self, interpreted: tf.Session) -> None:
         queue, x = tf.FIFOQueue(5, tf.float32, [[2]]), tf.placeholder(tf.float32, [2])
         array = np.array([1.0, 2.0], np.float32)
-        sess.run(queue.enqueue(x), {x: array})
-        sess.run(queue.enqueue_many([x[None]]), {x: array})
+        interpreted.run(queue.enqueue(x), {x: array})
+        interpreted.run(queue.enqueue_many([x[None]]), {x: array})
         array[:] = 9.0
-        assert sess.run(queue.dequeue_many(2)).tolist() == [[1.0, 2.0]] * 2
+        assert interpreted.run(queue.dequeue_many(2)).tolist() == [[1.0, 2.0]] * 2
 
-    def test_a_variable_that_is_assigned(self, sess: tf.Session) -> None:
+    def test_a_variable_that_is_assigned(self, interpreted: tf.Session) -> None:
         queue, v = tf.FIFOQueue(5, tf.float32, [[2]]), tf.get_variable("v", initializer=[1.0, 2.0])
-        sess.run(v.initializer)
-        sess.run([queue.enqueue(v), queue.enqueue(tf.identity(v)), queue.enqueue(tf.reshape(v, [2]))])
-        sess.run(tf.assign(v, [8.0, 9.0]))
-        assert sess.run(queue.dequeue_many(3)).tolist() == [[1.0, 2.0]] * 3
+        interpreted.run(v.initializer)
+        interpreted.run([queue.enqueue(v), queue.enqueue(tf.identity(v)), queue.enqueue(tf.reshape(v, [2]))])
+        interpreted.run(tf.assign(v, [8.0, 9.0]))
+        assert interpreted.run(queue.dequeue_many(3)).tolist() == [[1.0, 2.0]] * 3
 
-    def test_a_constant_and_a_result_that_are_changed(self, sess: tf.Session) -> None:
+    def test_a_constant_and_a_result_that_are_changed(self, interpreted: tf.Session) -> None:
         queue, c = tf.FIFOQueue(5, tf.float32, [[2]]), tf.constant([1.0, 2.0])
         doubled = c * 2.0
-        results, _, _ = sess.run([doubled, queue.enqueue(doubled), queue.enqueue(c)])
+        results, _, _ = interpreted.run([doubled, queue.enqueue(doubled), queue.enqueue(c)])
         results[:] = 9.0
-        first, second = sess.run(queue.dequeue()), sess.run(queue.dequeue())
+        first, second = interpreted.run(queue.dequeue()), interpreted.run(queue.dequeue())
         assert sorted([first.tolist(), second.tolist()]) == [[1.0, 2.0], [2.0, 4.0]]
         second[:] = first[:] = 7.0
-        assert sess.run(c).tolist() == [1.0, 2.0]
+        assert interpreted.run(c).tolist() == [1.0, 2.0]
 
-    def test_one_value_in_two_queues(self, sess: tf.Session) -> None:
+    def test_one_value_in_two_queues(self, interpreted: tf.Session) -> None:
         a, b = tf.FIFOQueue(5, tf.float32, [[2]]), tf.FIFOQueue(5, tf.float32, [[2]])
         value = tf.placeholder(tf.float32, [2]) + 1.0
-        sess.run([a.enqueue(value), b.enqueue(value)], {value.op.inputs[0]: [0.0, 1.0]})
-        sess.run(a.dequeue())[:] = 9.0
-        assert sess.run(b.dequeue()).tolist() == [1.0, 2.0]
+        interpreted.run([a.enqueue(value), b.enqueue(value)], {value.op.inputs[0]: [0.0, 1.0]})
+        interpreted.run(a.dequeue())[:] = 9.0
+        assert interpreted.run(b.dequeue()).tolist() == [1.0, 2.0]
 
 
-def test_padding(sess: tf.Session) -> None:
+def test_padding(interpreted: tf.Session) -> None:
     queue = tf.PaddingFIFOQueue(5, [tf.int32, tf.string], [[None], [None, 1]])
-    sess.run(queue.enqueue([[1], [["a"]]]))
-    sess.run(queue.enqueue([[2, 3], [["b"], ["c"]]]))
-    numbers, texts = sess.run(queue.dequeue_many(2))
+    interpreted.run(queue.enqueue([[1], [["a"]]]))
+    interpreted.run(queue.enqueue([[2, 3], [["b"], ["c"]]]))
+    numbers, texts = interpreted.run(queue.dequeue_many(2))
     assert numbers.tolist() == [[1, 0], [2, 3]] and texts.tolist() == [[[b"a"], [b""]], [[b"b"], [b"c"]]]
 
 
-def test_priorities(sess: tf.Session) -> None:
+def test_priorities(interpreted: tf.Session) -> None:
     queue = tf.PriorityQueue(9, [tf.string], [[]])
-    sess.run(queue.enqueue_many([[3, 1, 2, 1], ["three", "one", "two", "second one"]]))
-    keys, values = sess.run(queue.dequeue_many(4))
+    interpreted.run(queue.enqueue_many([[3, 1, 2, 1], ["three", "one", "two", "second one"]]))
+    keys, values = interpreted.run(queue.dequeue_many(4))
     assert keys.tolist() == [1, 1, 2, 3] and values.tolist() == [b"one", b"second one", b"two", b"three"]
 
 
-def test_shuffling_gives_tensorflows_order_for_a_seed(sess: tf.Session) -> None:
+def test_shuffling_gives_tensorflows_order_for_a_seed(interpreted: tf.Session) -> None:
     tf.set_random_seed(3)
     queue = tf.RandomShuffleQueue(20, 0, tf.int32, [[]], seed=7)
-    sess.run(queue.enqueue_many([list(range(10))]))
-    assert sess.run(queue.dequeue_many(10)).tolist() == SHUFFLED
+    interpreted.run(queue.enqueue_many([list(range(10))]))
+    assert interpreted.run(queue.dequeue_many(10)).tolist() == SHUFFLED
 
 
 SHUFFLED = [6, 1, 5, 3, 4, 0, 9, 2, 8, 7]  # TensorFlow 2.21
 
 
-def test_shuffling_keeps_a_minimum_until_closed(sess: tf.Session) -> None:
+def test_shuffling_keeps_a_minimum_until_closed(interpreted: tf.Session) -> None:
     queue = tf.RandomShuffleQueue(20, 5, tf.int32, [[]])
-    sess.run(queue.enqueue_many([list(range(8))]))
-    first = sess.run(queue.dequeue_many(3)).tolist()
+    interpreted.run(queue.enqueue_many([list(range(8))]))
+    first = interpreted.run(queue.dequeue_many(3)).tolist()
     with pytest.raises(tf.errors.DeadlineExceededError):
-        sess.run(queue.dequeue(), options=SHORT)
-    sess.run(queue.close())
-    rest = sess.run(queue.dequeue_up_to(20)).tolist()
+        interpreted.run(queue.dequeue(), options=SHORT)
+    interpreted.run(queue.close())
+    rest = interpreted.run(queue.dequeue_up_to(20)).tolist()
     assert sorted(first + rest) == list(range(8))
     with pytest.raises(
         tf.errors.OutOfRangeError, match="RandomShuffleQueue .* is closed and has insufficient elements"
     ):
-        sess.run(queue.dequeue())
+        interpreted.run(queue.dequeue())
 
 
-def test_shared_names(sess: tf.Session) -> None:
+def test_shared_names(interpreted: tf.Session) -> None:
     one, other = (tf.FIFOQueue(3, tf.float32, shared_name="shared") for _ in range(2))
-    sess.run(one.enqueue(1.0))
-    assert sess.run(other.dequeue()) == 1.0
+    interpreted.run(one.enqueue(1.0))
+    assert interpreted.run(other.dequeue()) == 1.0
     with pytest.raises(tf.errors.InvalidArgumentError, match="has capacity 3 but requested capacity was 4") as caught:
-        sess.run(tf.FIFOQueue(4, tf.float32, shared_name="shared").size())
+        interpreted.run(tf.FIFOQueue(4, tf.float32, shared_name="shared").size())
     assert "test_queue.py" in str(caught.value)
 
 
-def test_choosing_a_queue(sess: tf.Session) -> None:
+def test_choosing_a_queue(interpreted: tf.Session) -> None:
     queues = [tf.FIFOQueue(3, tf.float32, [[]]) for _ in range(3)]
     index = tf.placeholder(tf.int32, [])
     chosen = tf.QueueBase.from_list(index, queues)
     for i in (2, 0):
-        sess.run(chosen.enqueue(float(i)), {index: i})
-    assert [sess.run(q.size()) for q in queues] == [1, 0, 1]
-    assert sess.run(chosen.dequeue(), {index: 2}) == 2.0
+        interpreted.run(chosen.enqueue(float(i)), {index: i})
+    assert [interpreted.run(q.size()) for q in queues] == [1, 0, 1]
+    assert interpreted.run(chosen.dequeue(), {index: 2}) == 2.0
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices = 3 is not in \[0, 3\)"):
-        sess.run(chosen.size(), {index: 3})
+        interpreted.run(chosen.size(), {index: 3})
 
 
-def test_a_full_queue_holds_back_and_a_deadline_ends_that(sess: tf.Session) -> None:
+def test_a_full_queue_holds_back_and_a_deadline_ends_that(interpreted: tf.Session) -> None:
     queue = tf.FIFOQueue(2, tf.float32, [[]])
     with pytest.raises(tf.errors.DeadlineExceededError, match="FIFOQueue 'fifo_queue' has 2 of 2 elements") as caught:
-        sess.run(queue.enqueue_many([[1.0, 2.0, 3.0]]), options=SHORT)
+        interpreted.run(queue.enqueue_many([[1.0, 2.0, 3.0]]), options=SHORT)
     assert caught.value.message.count("test_queue.py") >= 2  # the lines that made the node and the queue
-    assert sess.run(queue.dequeue_many(2)).tolist() == [1.0, 2.0]
-    assert sess.run(queue.size()) == 0
+    assert interpreted.run(queue.dequeue_many(2)).tolist() == [1.0, 2.0]
+    assert interpreted.run(queue.size()) == 0
 
 
-def test_a_dequeue_that_is_given_up_leaves_its_elements(sess: tf.Session) -> None:
+def test_a_dequeue_that_is_given_up_leaves_its_elements(interpreted: tf.Session) -> None:
     queue = tf.FIFOQueue(9, tf.float32, [[]])
-    sess.run(queue.enqueue_many([[1.0, 2.0]]))
+    interpreted.run(queue.enqueue_many([[1.0, 2.0]]))
     with pytest.raises(tf.errors.DeadlineExceededError):
-        sess.run(queue.dequeue_many(3), options=SHORT)
-    sess.run(queue.enqueue(3.0))
-    assert sess.run(queue.dequeue_many(3)).tolist() == [1.0, 2.0, 3.0]
+        interpreted.run(queue.dequeue_many(3), options=SHORT)
+    interpreted.run(queue.enqueue(3.0))
+    assert interpreted.run(queue.dequeue_many(3)).tolist() == [1.0, 2.0, 3.0]
 
 
 class TestInBodies:
-    def test_only_the_branch_that_is_taken_dequeues(self, sess: tf.Session) -> None:
+    def test_only_the_branch_that_is_taken_dequeues(self, interpreted: tf.Session) -> None:
         queue, p = tf.FIFOQueue(9, tf.float32, [[]]), tf.placeholder(tf.bool, [])
         y = tf.cond(p, queue.dequeue, lambda: tf.constant(-1.0))
-        sess.run(queue.enqueue_many([[1.0, 2.0]]))
-        assert [sess.run(y, {p: flag}) for flag in (False, True, False, True)] == [-1.0, 1.0, -1.0, 2.0]
+        interpreted.run(queue.enqueue_many([[1.0, 2.0]]))
+        assert [interpreted.run(y, {p: flag}) for flag in (False, True, False, True)] == [-1.0, 1.0, -1.0, 2.0]
 
     @pytest.mark.parametrize("parallel", [1, 10])
-    def test_a_loop_of_dequeues(self, sess: tf.Session, parallel: int) -> None:
+    def test_a_loop_of_dequeues(self, interpreted: tf.Session, parallel: int) -> None:
         queue = tf.FIFOQueue(9, tf.float32, [[]])
         _, total = tf.while_loop(
             lambda i, t: i < 4, lambda i, t: (i + 1, t + queue.dequeue()), [0, 0.0], parallel_iterations=parallel
         )
-        sess.run(queue.enqueue_many([[1.0, 2.0, 3.0, 4.0]]))
-        assert sess.run(total) == 10.0
+        interpreted.run(queue.enqueue_many([[1.0, 2.0, 3.0, 4.0]]))
+        assert interpreted.run(total) == 10.0
 
-    def test_a_function(self, sess: tf.Session) -> None:
+    def test_a_function(self, interpreted: tf.Session) -> None:
         queue = tf.FIFOQueue(9, tf.float32, [[]])
 
         @tf.function
         def f():  # type: ignore[no-untyped-def]
             return queue.dequeue() * 2.0
 
-        sess.run(queue.enqueue(4.0))
-        assert sess.run(f()) == 8.0
+        interpreted.run(queue.enqueue(4.0))
+        assert interpreted.run(f()) == 8.0
 
 
 def test_training_from_a_queue_of_open_batch_size_is_compiled() -> None:
@@ -218,7 +218,7 @@ def test_training_from_a_queue_of_open_batch_size_is_compiled() -> None:
     assert np.allclose(losses["off"], losses["always"]) and losses["off"][0] > losses["off"][2]
 
 
-def test_producers_and_consumers(sess: tf.Session) -> None:
+def test_producers_and_consumers(interpreted: tf.Session) -> None:
     queue = tf.FIFOQueue(5, tf.int32, [[]])
     x = tf.placeholder(tf.int32, [])
     put, take, close = queue.enqueue(x), queue.dequeue(), queue.close()
@@ -226,12 +226,12 @@ def test_producers_and_consumers(sess: tf.Session) -> None:
 
     def produce(first: int) -> None:
         for i in range(first, first + 50):
-            sess.run(put, {x: i})
+            interpreted.run(put, {x: i})
 
     def consume() -> None:
         try:
             while True:
-                taken.append(int(sess.run(take)))
+                taken.append(int(interpreted.run(take)))
         except tf.errors.OutOfRangeError:
             pass
 
@@ -241,24 +241,24 @@ def test_producers_and_consumers(sess: tf.Session) -> None:
         thread.start()
     for thread in producers:
         thread.join(30)
-    sess.run(close)
+    interpreted.run(close)
     for thread in consumers:
         thread.join(30)
         assert not thread.is_alive()
     assert sorted(taken) == [100 * i + j for i in range(4) for j in range(50)]
 
 
-def test_a_thousand_waiting_dequeues_use_one_thread(sess: tf.Session) -> None:
+def test_a_thousand_waiting_dequeues_use_one_thread(interpreted: tf.Session) -> None:
     queue = tf.FIFOQueue(1000, tf.float32, [[]])
     total = tf.add_n([queue.dequeue() for _ in range(1000)])
     before = threading.active_count()
     results: list[float] = []
-    thread = threading.Thread(target=lambda: results.append(sess.run(total)))
+    thread = threading.Thread(target=lambda: results.append(interpreted.run(total)))
     thread.start()
-    while sess.waiting().count("FIFOQueue") < 1000:
+    while interpreted.waiting().count("FIFOQueue") < 1000:
         assert thread.is_alive()
     assert threading.active_count() == before + 1
-    sess.run(queue.enqueue_many([np.ones(1000, np.float32)]))
+    interpreted.run(queue.enqueue_many([np.ones(1000, np.float32)]))
     thread.join(20)
     assert results == [1000.0]
 
@@ -281,9 +281,9 @@ def test_two_devices(compile_mode: str) -> None:
         assert np.allclose(sess.run([loss, w, train])[0], (2 * 0.1) ** 2 + 0.1 + 0.9)
 
 
-def test_the_handle_of_something_else(sess: tf.Session) -> None:
+def test_the_handle_of_something_else(interpreted: tf.Session) -> None:
     table = raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64)
     take = raw_ops.QueueDequeueV2(table, component_types=[tf.float32])
     for op in (raw_ops.QueueSizeV2(table), raw_ops.QueueCloseV2(table), take, raw_ops.QueueEnqueueV2(table, [1.0])):
         with pytest.raises(tf.errors.InvalidArgumentError, match="handle of a Queue is needed, got one of a Table"):
-            sess.run(op)
+            interpreted.run(op)

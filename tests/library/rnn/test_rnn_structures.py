@@ -134,7 +134,7 @@ class TestCells:
 
 
 @pytest.mark.parametrize("variational", [False, True])
-def test_probabilities_that_are_variables(variational):
+def test_probabilities_that_are_variables(interpreted, variational):
     """Keeping next to nothing of the outputs gives zeros."""
     keep_all = tf.get_variable("all", initializer=1.0)
     keep_none = tf.get_variable("none", initializer=1e-6)
@@ -145,9 +145,8 @@ def test_probabilities_that_are_variables(variational):
     )  # fmt: skip
     outputs, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32, time_major=True)
     assert outputs.shape.as_list() == [None, None, 3]
-    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-        session.run(tf.global_variables_initializer())
-        found, last = session.run([outputs, state], {x: np.ones([5, 2, 3])})
+    interpreted.run(tf.global_variables_initializer())
+    found, last = interpreted.run([outputs, state], {x: np.ones([5, 2, 3])})
     assert not found.any()
     assert last.c.all()
 

@@ -24,23 +24,21 @@ def predict(sess: Any) -> Any:
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-def test_round_trip(tmp_path: Path, as_text: bool) -> None:
+def test_round_trip(session: tf.Session, tmp_path: Path, as_text: bool) -> None:
     expected = save_mlp(tmp_path / "model", as_text=as_text)
     assert (tmp_path / "model" / ("saved_model.pbtxt" if as_text else "saved_model.pb")).exists()
     assert tf.saved_model.contains_saved_model(tmp_path / "model")
     assert not tf.saved_model.loader.maybe_saved_model_directory(str(tmp_path))
-    with tf.Session() as sess:
-        model = tf.saved_model.load(sess, {"serve"}, str(tmp_path / "model") + "/")
-        np.testing.assert_array_equal(predict(sess), expected)
+    model = tf.saved_model.load(session, {"serve"}, str(tmp_path / "model") + "/")
+    np.testing.assert_array_equal(predict(session), expected)
     assert list(model.meta_info_def.tags) == ["serve"]
     assert not (tmp_path / "model" / "assets").exists()
 
 
-def test_save_gives_the_path(tmp_path: Path) -> None:
+def test_save_gives_the_path(session: tf.Session, tmp_path: Path) -> None:
     builder = tf.saved_model.Builder(str(tmp_path / "model"))
-    with tf.Session() as sess:
-        tf.constant(1.0)
-        builder.add_meta_graph_and_variables(sess, ["serve"])
+    tf.constant(1.0)
+    builder.add_meta_graph_and_variables(session, ["serve"])
     assert builder.save() == f"{tmp_path}/model/saved_model.pb".encode()
     assert builder.save(as_text=True) == f"{tmp_path}/model/saved_model.pbtxt".encode()
 
@@ -71,14 +69,13 @@ def test_graphs_share_variables(tmp_path: Path) -> None:
             assert sess.run(fetch) == value
 
 
-def test_two_models_in_one_graph(tmp_path: Path) -> None:
+def test_two_models_in_one_graph(session: tf.Session, tmp_path: Path) -> None:
     expected = save_mlp(tmp_path / "model")
-    with tf.Session() as sess:
-        for scope in ("one", "two", "two"):
-            tf.saved_model.loader.load(sess, ["serve"], str(tmp_path / "model"), import_scope=scope)
-        for scope in ("one", "two", "two_1"):
-            outputs = sess.run(f"{scope}/probabilities:0", {f"{scope}/x:0": cases.weights([3, 4], 21)})
-            np.testing.assert_array_equal(outputs, expected)
+    for scope in ("one", "two", "two"):
+        tf.saved_model.loader.load(session, ["serve"], str(tmp_path / "model"), import_scope=scope)
+    for scope in ("one", "two", "two_1"):
+        outputs = session.run(f"{scope}/probabilities:0", {f"{scope}/x:0": cases.weights([3, 4], 21)})
+        np.testing.assert_array_equal(outputs, expected)
 
 
 def test_input_map_and_clear_devices(tmp_path: Path) -> None:
@@ -164,15 +161,14 @@ def test_main_ops(tmp_path: Path) -> None:
         assert sess.run(["v:0", "local:0"]) == [2.5, 7.0]
 
 
-def test_main_op_of_everything() -> None:
+def test_main_op_of_everything(session: tf.Session) -> None:
     v = tf.Variable(1.0)
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
     other = tf.Variable(0.0)
     restore = other.assign(9.0).op
-    with tf.Session() as sess:
-        sess.run(tf.saved_model.main_op.main_op())
-        assert sess.run([v, table.lookup(tf.constant("a"))]) == [1.0, 1]
-        sess.run(tf.saved_model.main_op_with_restore(restore.name))
+    session.run(tf.saved_model.main_op.main_op())
+    assert session.run([v, table.lookup(tf.constant("a"))]) == [1.0, 1]
+    session.run(tf.saved_model.main_op_with_restore(restore.name))
 
 
 def test_a_saver_of_ones_own(tmp_path: Path) -> None:

@@ -78,26 +78,24 @@ def test_a_missing_data_file(tmp_path: Path) -> None:
         tf.saved_model.load(sess, ["serve"], str(tmp_path / "model"))
 
 
-def test_a_missing_asset(tmp_path: Path) -> None:
+def test_a_missing_asset(session: tf.Session, tmp_path: Path) -> None:
     (tmp_path / "words").write_text("a\n")
-    with tf.Session() as sess:
-        builder = tf.saved_model.Builder(str(tmp_path / "model"))
-        builder.add_meta_graph_and_variables(sess, ["serve"], None, [tf.constant(str(tmp_path / "words"))])
-        builder.save()
+    builder = tf.saved_model.Builder(str(tmp_path / "model"))
+    builder.add_meta_graph_and_variables(session, ["serve"], None, [tf.constant(str(tmp_path / "words"))])
+    builder.save()
     (tmp_path / "model/assets/words").unlink()
     refused(tmp_path / "model", tf.errors.NotFoundError, "lacks files that its graph reads: .*model/assets/words")
 
 
 @pytest.mark.parametrize("name", ["../../secret", "/etc/passwd", "sub/../../../secret", "", "a\0b"])
 @pytest.mark.parametrize("in_collection", [False, True])
-def test_an_asset_outside_of_the_model(tmp_path: Path, name: str, in_collection: bool) -> None:
+def test_an_asset_outside_of_the_model(session: tf.Session, tmp_path: Path, name: str, in_collection: bool) -> None:
     """A graph that is loaded reads the files of its model, and no others."""
     (tmp_path / "secret").write_text("a\n")
     (tmp_path / "words").write_text("a\n")
-    with tf.Session() as sess:
-        builder = tf.saved_model.Builder(str(tmp_path / "model"))
-        builder.add_meta_graph_and_variables(sess, ["serve"], None, [tf.constant(str(tmp_path / "words"))])
-        builder.save()
+    builder = tf.saved_model.Builder(str(tmp_path / "model"))
+    builder.add_meta_graph_and_variables(session, ["serve"], None, [tf.constant(str(tmp_path / "words"))])
+    builder.save()
 
     def move(meta_graph: Any) -> None:
         (value,) = meta_graph.collection_def["saved_model_assets"].any_list.value
@@ -137,14 +135,15 @@ def test_unknown_ops_are_all_named(tmp_path: Path) -> None:
     assert "'Twiddle' (node 'three')" in str(error) and "NeverUsed" not in str(error)
 
 
-def test_a_signature_that_names_no_tensor(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_signature_that_names_no_tensor(
+    session: tf.Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     save(tmp_path / "model")
     rewrite(tmp_path / "model", lambda m: setattr(m.signature_def["serving_default"].outputs["y"], "name", "gone:0"))
-    with tf.Session() as sess:
-        model = tf.saved_model.load(sess, ["serve"], str(tmp_path / "model"))
-        assert "The signature serving_default is unusable: its y is gone:0" in caplog.text
-        with pytest.raises(KeyError, match="gone:0.*is not in the graph"):
-            tf.saved_model.get_tensor_from_tensor_info(model.signature_def["serving_default"].outputs["y"])
+    model = tf.saved_model.load(session, ["serve"], str(tmp_path / "model"))
+    assert "The signature serving_default is unusable: its y is gone:0" in caplog.text
+    with pytest.raises(KeyError, match="gone:0.*is not in the graph"):
+        tf.saved_model.get_tensor_from_tensor_info(model.signature_def["serving_default"].outputs["y"])
 
 
 def test_two_main_ops(tmp_path: Path) -> None:
@@ -168,14 +167,13 @@ def test_a_folder_that_is_not_empty(tmp_path: Path) -> None:
         tf.saved_model.Builder(str(tmp_path / "model"))
 
 
-def test_order_of_graphs(tmp_path: Path) -> None:
+def test_order_of_graphs(session: tf.Session, tmp_path: Path) -> None:
     builder = tf.saved_model.Builder(str(tmp_path / "model"))
     with pytest.raises(AssertionError, match="has not been saved yet"):
         builder.add_meta_graph(["serve"])
-    with tf.Session() as sess:
-        builder.add_meta_graph_and_variables(sess, ["serve"])
-        with pytest.raises(AssertionError, match="has already been saved"):
-            builder.add_meta_graph_and_variables(sess, ["serve"])
+    builder.add_meta_graph_and_variables(session, ["serve"])
+    with pytest.raises(AssertionError, match="has already been saved"):
+        builder.add_meta_graph_and_variables(session, ["serve"])
 
 
 def test_what_add_meta_graph_refuses(tmp_path: Path) -> None:
@@ -212,9 +210,8 @@ def test_what_add_meta_graph_refuses(tmp_path: Path) -> None:
         tf.saved_model.Builder(str(tmp_path / "last")).add_meta_graph_and_variables("sess", ["serve"])
 
 
-def test_a_second_main_op(tmp_path: Path) -> None:
-    with tf.Session() as sess:
-        builder = tf.saved_model.Builder(str(tmp_path / "model"))
-        builder.add_meta_graph_and_variables(sess, ["serve"], legacy_init_op=tf.no_op())
-        with pytest.raises(ValueError, match="already contains one or more main ops"):
-            builder.add_meta_graph(["other"], main_op=tf.no_op())
+def test_a_second_main_op(session: tf.Session, tmp_path: Path) -> None:
+    builder = tf.saved_model.Builder(str(tmp_path / "model"))
+    builder.add_meta_graph_and_variables(session, ["serve"], legacy_init_op=tf.no_op())
+    with pytest.raises(ValueError, match="already contains one or more main ops"):
+        builder.add_meta_graph(["other"], main_op=tf.no_op())

@@ -31,7 +31,7 @@ def own_types(meta_graph: Any) -> set[str]:
     return {node.op for node in meta_graph.graph_def.node if node.op.startswith("_")}
 
 
-def test_a_graph_to_be_served(tmp_path: Path) -> None:
+def test_a_graph_to_be_served(session: tf.Session, tmp_path: Path) -> None:
     meta_graph = save(tmp_path / "model", ["serve"])
     names = {node.name for node in meta_graph.graph_def.node}
     assert not own_types(meta_graph)
@@ -39,19 +39,19 @@ def test_a_graph_to_be_served(tmp_path: Path) -> None:
     assert all(i.strip("^").split(":")[0] in names for node in meta_graph.graph_def.node for i in node.input)
     assert "train_ops" not in meta_graph.collection_def
     assert list(meta_graph.collection_def["losses_kept"].node_list.value) == ["loss:0"]
-    with tf.Session() as sess:
-        tf.saved_model.load(sess, ["serve"], str(tmp_path / "model"))
-        assert sess.run("loss:0", {"x:0": [3.0]}) == 36.0
-        assert [v.op.name for v in tf.global_variables()] == ["v", "v/Momentum"]
+    tf.saved_model.load(session, ["serve"], str(tmp_path / "model"))
+    assert session.run("loss:0", {"x:0": [3.0]}) == 36.0
+    assert [v.op.name for v in tf.global_variables()] == ["v", "v/Momentum"]
 
 
-def test_a_graph_to_be_trained_stays_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_graph_to_be_trained_stays_whole(
+    session: tf.Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     assert own_types(save(tmp_path / "model", ["train"]))
     assert "Only Headrace can load the graph with the tags ['train']" in caplog.text
-    with tf.Session() as sess:
-        tf.saved_model.load(sess, ["train"], str(tmp_path / "model"))
-        losses = [sess.run(["loss:0", "train"], {"x:0": [0.5]})[0] for _ in range(3)]
-        assert losses == sorted(losses, reverse=True)
+    tf.saved_model.load(session, ["train"], str(tmp_path / "model"))
+    losses = [session.run(["loss:0", "train"], {"x:0": [0.5]})[0] for _ in range(3)]
+    assert losses == sorted(losses, reverse=True)
 
 
 def test_a_signature_that_needs_such_nodes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -95,7 +95,7 @@ def test_beam_search_finds_what_a_plain_search_finds(width, penalty, seed):
             assert lengths[b, k] == length
 
 
-def test_reordered_alignments_and_coverage():
+def test_reordered_alignments_and_coverage(session):
     width, memory = 3, np.cos(np.arange(BATCH * 5 * SIZE, dtype=np.float32)).reshape(BATCH, 5, SIZE)
     attention = seq2seq.LuongAttention(
         SIZE, seq2seq.tile_batch(tf.constant(memory), width), seq2seq.tile_batch(tf.constant([5, 4, 2]), width)
@@ -108,11 +108,10 @@ def test_reordered_alignments_and_coverage():
     )  # fmt: skip
     outputs, state, _ = seq2seq.dynamic_decode(decoder, maximum_iterations=4)
     assert outputs.predicted_ids.shape.as_list() == [BATCH, None, width]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        ids, history, scores = session.run(
-            [outputs.predicted_ids, state.cell_state.alignment_history, outputs.beam_search_decoder_output.scores]
-        )
+    session.run(tf.global_variables_initializer())
+    ids, history, scores = session.run(
+        [outputs.predicted_ids, state.cell_state.alignment_history, outputs.beam_search_decoder_output.scores]
+    )
     assert history.shape == (ids.shape[1], BATCH * width, 5)
     np.testing.assert_allclose(history.sum(2), 1, rtol=1e-5)
     np.testing.assert_array_equal(history[:, 2 * width :, 2:], 0)

@@ -24,16 +24,15 @@ def test_shapes_known_before_running() -> None:
     assert tf.sparse_tensor_dense_matmul(sparse(), tf.placeholder(tf.float32, [None, 5])).shape.as_list() == [3, 5]
 
 
-def test_shapes_of_fed_sparse_tensors() -> None:
+def test_shapes_of_fed_sparse_tensors(session: tf.Session) -> None:
     fed = tf.sparse_placeholder(tf.float32)
     assert tf.sparse_tensor_to_dense(fed).shape.ndims is None
     product = tf.sparse_tensor_dense_matmul(fed, tf.ones([4, 5]))
     assert product.shape.as_list() == [None, 5]
-    with tf.Session() as session:
-        value = tf.SparseTensorValue(INDICES, VALUES, [3, 4])
-        found = session.run(product, {fed: value})
-        np.testing.assert_allclose(found[:, 0], [-0.5, 0, 3.5])
-        turned = session.run(tf.sparse_transpose(fed), {fed: value})
+    value = tf.SparseTensorValue(INDICES, VALUES, [3, 4])
+    found = session.run(product, {fed: value})
+    np.testing.assert_allclose(found[:, 0], [-0.5, 0, 3.5])
+    turned = session.run(tf.sparse_transpose(fed), {fed: value})
     assert isinstance(turned, tf.SparseTensorValue)
     assert turned.dense_shape.tolist() == [4, 3]
 

@@ -54,7 +54,7 @@ def test_slices_differ_by_one_at_most() -> None:
     assert list(slices([3], [1])) == [([0], [3])]
 
 
-def test_shards_and_the_whole() -> None:
+def test_shards_and_the_whole(session: tf.Session) -> None:
     whole = np.arange(10.0, dtype=np.float32).reshape(5, 2)
     w = tf.get_variable("w", initializer=tf.constant(whole), partitioner=tf.fixed_size_partitioner(3))
     assert [v.name for v in w] == ["w/part_0:0", "w/part_1:0", "w/part_2:0"] and len(w) == 3
@@ -64,14 +64,13 @@ def test_shards_and_the_whole() -> None:
     assert infos[0].full_name == "w" and infos[0].full_shape == [5, 2]
     doubled, assigned = w.as_tensor() * 2.0, w.assign(-whole)
     product = tf.matmul(tf.ones([1, 5]), w)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        np.testing.assert_allclose(sess.run(doubled), whole * 2)
-        np.testing.assert_allclose(sess.run(product), whole.sum(0, keepdims=True))
-        sess.run(assigned)
-        np.testing.assert_allclose(sess.run(w.as_tensor()), -whole)
-        sess.run(w.assign_add([tf.ones([2, 2]), tf.ones([2, 2]), tf.ones([1, 2])]))
-        np.testing.assert_allclose(sess.run(w.as_tensor()), 1 - whole)
+    session.run(tf.global_variables_initializer())
+    np.testing.assert_allclose(session.run(doubled), whole * 2)
+    np.testing.assert_allclose(session.run(product), whole.sum(0, keepdims=True))
+    session.run(assigned)
+    np.testing.assert_allclose(session.run(w.as_tensor()), -whole)
+    session.run(w.assign_add([tf.ones([2, 2]), tf.ones([2, 2]), tf.ones([1, 2])]))
+    np.testing.assert_allclose(session.run(w.as_tensor()), 1 - whole)
     assert tf.global_variables() == list(w)
 
 

@@ -29,12 +29,6 @@ def test_same_as_tensorflow_compiled(name: str) -> None:
 
 
 @pytest.fixture
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-@pytest.fixture
 def by_default() -> Any:
     tf.enable_resource_variables()
     yield
@@ -73,28 +67,26 @@ class TestMaking:
         assert repr(v) == "<tf.Variable 'v:0' shape=(2, 3) dtype=float32>"
         assert v in tf.trainable_variables() and v in tf.global_variables()
 
-    def test_initial_values_of_others(self, graph: Any) -> None:
+    def test_initial_values_of_others(self, session: tf.Session, graph: Any) -> None:
         v = tf.Variable(2.0, use_resource=True)
         w = tf.Variable(v.value() * 3.0, use_resource=True)
         x = tf.Variable(w.initialized_value() + 1.0, use_resource=True)
         rows = tf.Variable([1.0, 2.0], use_resource=True)
-        with tf.Session() as session:
-            session.run(rows.initializer)
-            y = tf.Variable(tf.gather(rows, 1), use_resource=True)
-            session.run(tf.global_variables_initializer())
-            assert session.run([v, w, x, y]) == [2.0, 6.0, 7.0, 2.0]
+        session.run(rows.initializer)
+        y = tf.Variable(tf.gather(rows, 1), use_resource=True)
+        session.run(tf.global_variables_initializer())
+        assert session.run([v, w, x, y]) == [2.0, 6.0, 7.0, 2.0]
 
     def test_a_value_of_another_shape(self, graph: Any) -> None:
         v = tf.Variable([1.0, 2.0], use_resource=True)
         with pytest.raises(ValueError, match=r"Shapes \(2,\) and \(3,\) are incompatible.*test_resource_variable"):
             v.assign([1.0, 2.0, 3.0])
 
-    def test_a_shape_that_is_not_fixed(self, graph: Any) -> None:
+    def test_a_shape_that_is_not_fixed(self, session: tf.Session, graph: Any) -> None:
         v = tf.Variable([1.0], use_resource=True, validate_shape=False)
         assert v.shape.ndims is None
-        with tf.Session() as session:
-            session.run(v.initializer)
-            assert session.run(v.assign([[1.0, 2.0]])).tolist() == [[1.0, 2.0]]
+        session.run(v.initializer)
+        assert session.run(v.assign([[1.0, 2.0]])).tolist() == [[1.0, 2.0]]
 
     def test_partitioned(self, graph: Any) -> None:
         with tf.variable_scope("s", partitioner=tf.fixed_size_partitioner(2), use_resource=True):
@@ -112,12 +104,11 @@ class TestMaking:
 
 
 class TestOrder:
-    def test_a_fetch_of_the_variable_is_its_first_read(self, graph: Any) -> None:
+    def test_a_fetch_of_the_variable_is_its_first_read(self, session: tf.Session, graph: Any) -> None:
         v = tf.Variable(1.0, use_resource=True)
-        with tf.Session() as session:
-            session.run(v.initializer)
-            assert session.run([v, v.value()], {v: 5.0}) == [5.0, 1.0]
-            assert v.eval() == 1.0
+        session.run(v.initializer)
+        assert session.run([v, v.value()], {v: 5.0}) == [5.0, 1.0]
+        assert v.eval() == 1.0
 
     def test_read_value_false_gives_the_op(self, graph: Any) -> None:
         v = tf.Variable(1.0, use_resource=True)
@@ -125,25 +116,23 @@ class TestOrder:
             assert isinstance(change(1.0, read_value=False), tf.Operation)
             assert isinstance(change(1.0), UnreadVariable)
 
-    def test_rows_are_read_after_the_assignment(self, graph: Any) -> None:
+    def test_rows_are_read_after_the_assignment(self, session: tf.Session, graph: Any) -> None:
         v = tf.Variable([1.0, 2.0, 3.0], use_resource=True)
         changed = v.assign([10.0, 20.0, 30.0])
-        with tf.Session() as session:
-            session.run(v.initializer)
-            assert session.run([changed.sparse_read([2]), changed.gather_nd([[0]])]) == [[30.0], [10.0]]
+        session.run(v.initializer)
+        assert session.run([changed.sparse_read([2]), changed.gather_nd([[0]])]) == [[30.0], [10.0]]
 
-    def test_a_cached_value(self, graph: Any) -> None:
+    def test_a_cached_value(self, session: tf.Session, graph: Any) -> None:
         v = tf.Variable(1.0, use_resource=True, caching_device="/cpu:0")
         assert v.value() is v.value()
         with tf.control_dependencies([v.value()]):
             write = v.assign(7.0)
         with tf.control_dependencies([write]):
             late, fresh = v + 0.0, v.read_value()
-        with tf.Session() as session:
-            session.run(v.initializer)
-            assert session.run([late, fresh]) == [1.0, 7.0]
+        session.run(v.initializer)
+        assert session.run([late, fresh]) == [1.0, 7.0]
 
-    def test_functions_run_their_effects_in_order(self, graph: Any) -> None:
+    def test_functions_run_their_effects_in_order(self, session: tf.Session, graph: Any) -> None:
         v = tf.Variable(1.0, use_resource=True)
 
         @tf.function
@@ -154,9 +143,8 @@ class TestOrder:
             return before, v + 0.0
 
         before, after = step(tf.constant(3.0))
-        with tf.Session() as session:
-            session.run(v.initializer)
-            assert session.run([before, after]) == [1.0, 8.0]
+        session.run(v.initializer)
+        assert session.run([before, after]) == [1.0, 8.0]
 
     def test_a_handle_as_an_argument_of_a_function(self, graph: Any) -> None:
         v, w = (tf.Variable(x, use_resource=True) for x in (1.0, 2.0))
@@ -168,19 +156,18 @@ class TestOrder:
 
         assert initialize_and_run([double(v.handle), double(w.handle)]) == [22.0, 24.0]
 
-    def test_destroying(self, graph: Any) -> None:
+    def test_destroying(self, session: tf.Session, graph: Any) -> None:
         v = tf.Variable(1.0, use_resource=True)
         destroy = tf.raw_ops.DestroyResourceOp(resource=v.handle)
         strict = tf.raw_ops.DestroyResourceOp(resource=v.handle, ignore_lookup_error=False)
-        with tf.Session() as session:
-            session.run(v.initializer)
-            session.run(destroy)
-            session.run(destroy)
-            assert not session.run(v.is_initialized())
-            with pytest.raises(tf.errors.NotFoundError, match="does not exist"):
-                session.run(strict)
-            with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value Variable"):
-                session.run(v)
+        session.run(v.initializer)
+        session.run(destroy)
+        session.run(destroy)
+        assert not session.run(v.is_initialized())
+        with pytest.raises(tf.errors.NotFoundError, match="does not exist"):
+            session.run(strict)
+        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value Variable"):
+            session.run(v)
 
     def test_a_read_is_on_the_variables_device(self, graph: Any) -> None:
         with tf.device("/cpu:0"):
@@ -261,8 +248,7 @@ class TestGraphs:
             tf.import_graph_def(frozen, name="")
             assert session.run("y:0").tolist() == [4.0, 6.0]
 
-    def test_two_handles_of_one_name_share_the_variable(self, graph: Any) -> None:
+    def test_two_handles_of_one_name_share_the_variable(self, session: tf.Session, graph: Any) -> None:
         one, two = (tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="shared") for _ in range(2))
-        with tf.Session() as session:
-            session.run(tf.raw_ops.AssignVariableOp(resource=one, value=3.0))
-            assert session.run(tf.raw_ops.ReadVariableOp(resource=two, dtype=tf.float32)) == 3.0
+        session.run(tf.raw_ops.AssignVariableOp(resource=one, value=3.0))
+        assert session.run(tf.raw_ops.ReadVariableOp(resource=two, dtype=tf.float32)) == 3.0

@@ -72,23 +72,22 @@ def test_numpy_arrays_on_the_left_give_tensors() -> None:
     np.testing.assert_allclose(run(np.array([1.0, 2.0]) + v), [2.0, 3.0])
 
 
-def test_assignments() -> None:
+def test_assignments(session: tf.Session) -> None:
     v = tf.Variable([1.0, 2.0])
     steps = [
         v.assign([5.0, 6.0]), v.assign_add([1.0, 1.0]), v.assign_sub([0.5, 0.5]), tf.assign(v, [0.0, 1.0]),
         tf.assign_add(v, [2.0, 2.0]), tf.assign_sub(v, v),
     ]  # fmt: skip
     want = [[5, 6], [6, 7], [5.5, 6.5], [0, 1], [2, 3], [0, 0]]
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        for step, value in zip(steps, want, strict=True):
-            np.testing.assert_allclose(sess.run(step), value)
-            np.testing.assert_allclose(sess.run(v), value)
+    session.run(v.initializer)
+    for step, value in zip(steps, want, strict=True):
+        np.testing.assert_allclose(session.run(step), value)
+        np.testing.assert_allclose(session.run(v), value)
     assert isinstance(v.assign([1.0, 1.0], read_value=False), tf.Operation)
     assert v.assign([1.0, 1.0]).dtype._is_ref_dtype
 
 
-def test_assign_refuses_other_shapes_and_dtypes() -> None:
+def test_assign_refuses_other_shapes_and_dtypes(session: tf.Session) -> None:
     v = tf.Variable([1.0, 2.0])
     with pytest.raises(ValueError, match="must be equal"):
         v.assign([1.0])
@@ -97,12 +96,11 @@ def test_assign_refuses_other_shapes_and_dtypes() -> None:
     with pytest.raises(TypeError, match="mutable tensor"):
         tf.assign(tf.constant(1.0), 2.0)
     fed = tf.placeholder(tf.float32)
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        with pytest.raises(errors.InvalidArgumentError, match="shape"):
-            sess.run(v.assign(fed), {fed: [1.0, 2.0, 3.0]})
-        with pytest.raises(errors.InvalidArgumentError, match="must be the same size"):
-            sess.run(v.assign_add(fed), {fed: 1.0})
+    session.run(v.initializer)
+    with pytest.raises(errors.InvalidArgumentError, match="shape"):
+        session.run(v.assign(fed), {fed: [1.0, 2.0, 3.0]})
+    with pytest.raises(errors.InvalidArgumentError, match="must be the same size"):
+        session.run(v.assign_add(fed), {fed: 1.0})
 
 
 def test_shape_may_change_without_validation() -> None:
@@ -147,18 +145,17 @@ def test_uninitialised_reads_say_so() -> None:
         sess.run(v + 1.0)
 
 
-def test_initial_values_may_use_other_variables_in_any_order() -> None:
+def test_initial_values_may_use_other_variables_in_any_order(session: tf.Session) -> None:
     a = tf.Variable([1.0, 2.0], name="a")
     b = tf.Variable(a * 2.0, name="b")
     c = tf.Variable(lambda: b.initialized_value() + a, name="c")
     d = tf.Variable(b.value(), name="d")
-    with tf.Session() as sess:
-        sess.run(tf.variables_initializer([d, c, b, a]))
-        assert [x.tolist() for x in sess.run([a, b, c, d])] == [[1, 2], [2, 4], [3, 6], [2, 4]]
-        sess.run(a.assign([10.0, 10.0]))
-        sess.run(b.initializer)  # a has a value now, so that is what counts
-        assert sess.run(b).tolist() == [20.0, 20.0]
-        assert sess.run(a.initialized_value()).tolist() == [10.0, 10.0]
+    session.run(tf.variables_initializer([d, c, b, a]))
+    assert [x.tolist() for x in session.run([a, b, c, d])] == [[1, 2], [2, 4], [3, 6], [2, 4]]
+    session.run(a.assign([10.0, 10.0]))
+    session.run(b.initializer)  # a has a value now, so that is what counts
+    assert session.run(b).tolist() == [20.0, 20.0]
+    assert session.run(a.initialized_value()).tolist() == [10.0, 10.0]
 
 
 def test_a_random_start_is_drawn_once() -> None:
@@ -189,15 +186,14 @@ def test_reads_are_snapshots() -> None:
     assert run([before, after]) == [1.0, 2.0]
 
 
-def test_slices_can_be_assigned() -> None:
+def test_slices_can_be_assigned(session: tf.Session) -> None:
     v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        assert sess.run(v[0:1].assign([[9.0, 8.0]])).tolist() == [[9, 8], [3, 4]]
-        assert sess.run(v[::-1, 1].assign([5.0, 6.0])).tolist() == [[9, 6], [3, 5]]
-        assert sess.run(v[0].assign(7.0)).tolist() == [[7, 7], [3, 5]]
-        assert sess.run(v[..., 0, tf.newaxis].assign([[1.0], [2.0]])).tolist() == [[1, 7], [2, 5]]
-        assert sess.run(v[0:1]).tolist() == [[1, 7]]
+    session.run(v.initializer)
+    assert session.run(v[0:1].assign([[9.0, 8.0]])).tolist() == [[9, 8], [3, 4]]
+    assert session.run(v[::-1, 1].assign([5.0, 6.0])).tolist() == [[9, 6], [3, 5]]
+    assert session.run(v[0].assign(7.0)).tolist() == [[7, 7], [3, 5]]
+    assert session.run(v[..., 0, tf.newaxis].assign([[1.0], [2.0]])).tolist() == [[1, 7], [2, 5]]
+    assert session.run(v[0:1]).tolist() == [[1, 7]]
     assert not hasattr((v + 1.0)[0], "assign")
 
 

@@ -20,22 +20,21 @@ def test_collections() -> None:
     assert tf.model_variables() == tf.moving_average_variables() == [model]
 
 
-def test_initialisers() -> None:
+def test_initialisers(session: tf.Session) -> None:
     v = tf.Variable(1.0)
     local = tf.Variable(2.0, collections=[tf.GraphKeys.LOCAL_VARIABLES])
-    with tf.Session() as sess:
-        assert sess.run(tf.global_variables_initializer()) is None
-        assert sess.run(v) == 1.0
-        with pytest.raises(errors.FailedPreconditionError):
-            sess.run(local)
-        sess.run(tf.initialize_local_variables())
-        assert sess.run(local) == 2.0
-        sess.run(v.assign(5.0))
-        sess.run(tf.initialize_variables([v]))
-        assert sess.run(v) == 1.0
-        sess.run([v.assign(5.0)])
-        sess.run(tf.initialize_all_variables())
-        assert sess.run(v) == 1.0
+    assert session.run(tf.global_variables_initializer()) is None
+    assert session.run(v) == 1.0
+    with pytest.raises(errors.FailedPreconditionError):
+        session.run(local)
+    session.run(tf.initialize_local_variables())
+    assert session.run(local) == 2.0
+    session.run(v.assign(5.0))
+    session.run(tf.initialize_variables([v]))
+    assert session.run(v) == 1.0
+    session.run([v.assign(5.0)])
+    session.run(tf.initialize_all_variables())
+    assert session.run(v) == 1.0
     with pytest.raises(TypeError, match="takes variables"):
         tf.variables_initializer([tf.constant(1.0)])
 
@@ -46,18 +45,17 @@ def test_nothing_to_initialise() -> None:
     run(init)
 
 
-def test_report_uninitialized_variables() -> None:
+def test_report_uninitialized_variables(session: tf.Session) -> None:
     v = tf.Variable(1.0, name="v")
     w = tf.get_variable("s/w", [2])
     local = tf.get_local_variable("l", [2])
     report, few = tf.report_uninitialized_variables(), tf.report_uninitialized_variables([w], name="few")
     assert report.dtype == tf.string and report.shape.as_list() == [None] and few.name.startswith("few/")
-    with tf.Session() as sess:
-        assert sess.run(report).tolist() == [b"v", b"s/w", b"l"]
-        sess.run(w.initializer)
-        assert sess.run(report).tolist() == [b"v", b"l"] and sess.run(few).tolist() == []
-        sess.run([v.initializer, local.initializer])
-        assert sess.run(report).shape == (0,)
+    assert session.run(report).tolist() == [b"v", b"s/w", b"l"]
+    session.run(w.initializer)
+    assert session.run(report).tolist() == [b"v", b"l"] and session.run(few).tolist() == []
+    session.run([v.initializer, local.initializer])
+    assert session.run(report).shape == (0,)
 
 
 def test_report_of_no_variables() -> None:
@@ -88,7 +86,7 @@ def test_sessions_have_their_own_values() -> None:
         assert (one.run(v), two.run(v)) == (2.0, 1.0)
 
 
-def test_global_step() -> None:
+def test_global_step(session: tf.Session) -> None:
     assert tf.train.get_global_step() is None
     step = tf.train.create_global_step()
     assert step.name == "global_step:0" and step.dtype.base_dtype == tf.int64 and not step.trainable
@@ -96,10 +94,9 @@ def test_global_step() -> None:
     assert tf.get_collection(tf.GraphKeys.GLOBAL_STEP) == [step] and step in tf.global_variables()
     with pytest.raises(ValueError, match='"global_step" already exists'):
         tf.train.create_global_step()
-    with tf.Session() as sess:
-        sess.run(step.initializer)
-        sess.run(step.assign_add(3))
-        assert tf.train.global_step(sess, step) == 3
+    session.run(step.initializer)
+    session.run(step.assign_add(3))
+    assert tf.train.global_step(session, step) == 3
 
 
 def test_global_step_of_another_graph_by_name() -> None:
@@ -116,11 +113,10 @@ def test_global_step_of_another_graph_by_name() -> None:
         tf.train.assert_global_step(3)
 
 
-def test_updates_are_in_order_with_control_dependencies() -> None:
+def test_updates_are_in_order_with_control_dependencies(session: tf.Session) -> None:
     v = tf.Variable(np.arange(3.0))
     first = v.assign(np.ones(3))
     with tf.control_dependencies([first]):
         second = v.assign_add(np.ones(3))
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        assert sess.run(second).tolist() == [2.0, 2.0, 2.0]
+    session.run(v.initializer)
+    assert session.run(second).tolist() == [2.0, 2.0, 2.0]

@@ -11,16 +11,15 @@ def parsed(tensor, feed=None):
     return tf.Summary.FromString(run(tensor, feed))
 
 
-def test_summaries_follow_what_is_fed():
+def test_summaries_follow_what_is_fed(session):
     x = tf.placeholder(tf.float32, [None])
     tf.summary.scalar("sum", tf.reduce_sum(x))
     tf.summary.histogram("all", x)
     merged = tf.summary.merge_all()
-    with tf.Session() as session:
-        for values in ([1, 2], [3, 4, 5]):
-            total, histogram = tf.Summary.FromString(session.run(merged, {x: values})).value
-            assert total.simple_value == sum(values)
-            assert histogram.histo.num == len(values)
+    for values in ([1, 2], [3, 4, 5]):
+        total, histogram = tf.Summary.FromString(session.run(merged, {x: values})).value
+        assert total.simple_value == sum(values)
+        assert histogram.histo.num == len(values)
 
 
 def test_collections(graph):

@@ -84,13 +84,12 @@ def test_several_diagonals():
     np.testing.assert_array_equal(run(tf.matrix_diag([1, 2], k=1)), [[0, 1, 0], [0, 0, 2], [0, 0, 0]])
 
 
-def test_assigning_to_a_slice_of_a_variable():
+def test_assigning_to_a_slice_of_a_variable(session):
     v = tf.Variable(np.arange(5.0))
-    with tf.Session() as session:
-        session.run(v.initializer)
-        ref = tf.get_default_graph().get_operation_by_name("Variable").outputs[0]
-        session.run(tf.raw_ops.StridedSliceAssign(ref, [0], [0], [2], [9.0, 8.0, 7.0], begin_mask=1, end_mask=1).op)
-        np.testing.assert_array_equal(session.run(v), [9, 1, 8, 3, 7])
+    session.run(v.initializer)
+    ref = tf.get_default_graph().get_operation_by_name("Variable").outputs[0]
+    session.run(tf.raw_ops.StridedSliceAssign(ref, [0], [0], [2], [9.0, 8.0, 7.0], begin_mask=1, end_mask=1).op)
+    np.testing.assert_array_equal(session.run(v), [9, 1, 8, 3, 7])
 
 
 def test_scatter_adds_what_repeats_and_checks_shapes():

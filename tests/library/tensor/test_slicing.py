@@ -86,39 +86,34 @@ def test_spec_of_a_mixed_index():
     }  # fmt: skip
 
 
-def test_int64_indices_make_the_whole_spec_int64():
-    with tf.Graph().as_default(), tf.Session() as session:
-        at = tf.placeholder(tf.int64, [])
-        part = tf.constant([10, 20, 30, 40])[at : at + 2]
-        assert part.op.inputs[1].dtype == tf.int64
-        np.testing.assert_array_equal(session.run(part, {at: 1}), [20, 30])
+def test_int64_indices_make_the_whole_spec_int64(session):
+    at = tf.placeholder(tf.int64, [])
+    part = tf.constant([10, 20, 30, 40])[at : at + 2]
+    assert part.op.inputs[1].dtype == tf.int64
+    np.testing.assert_array_equal(session.run(part, {at: 1}), [20, 30])
 
 
-def test_numpy_integers_and_dimensions_are_indices():
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.constant([10, 20, 30])
-        assert session.run(x[np.int64(1)]) == 20
-        assert session.run(x[tf.Dimension(2)]) == 30
+def test_numpy_integers_and_dimensions_are_indices(session):
+    x = tf.constant([10, 20, 30])
+    assert session.run(x[np.int64(1)]) == 20
+    assert session.run(x[tf.Dimension(2)]) == 30
 
 
-def test_an_index_out_of_range_found_at_run_time_names_it():
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.placeholder(tf.float32, [None])
-        with pytest.raises(tf.errors.InvalidArgumentError, match="slice index 5 of dimension 0 out of bounds"):
-            session.run(x[5], {x: [1, 2]})
+def test_an_index_out_of_range_found_at_run_time_names_it(session):
+    x = tf.placeholder(tf.float32, [None])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="slice index 5 of dimension 0 out of bounds"):
+        session.run(x[5], {x: [1, 2]})
 
 
-def test_slices_of_strings_keep_their_shape():
-    with tf.Graph().as_default(), tf.Session() as session:
-        s = tf.constant([["a", "b"], ["c", "d"]])
-        assert session.run(s[1, 0]) == b"c"
-        assert session.run(s[::-1, 1]).tolist() == [b"d", b"b"]
-        assert session.run(s[0, tf.newaxis]).tolist() == [[b"a", b"b"]]
+def test_slices_of_strings_keep_their_shape(session):
+    s = tf.constant([["a", "b"], ["c", "d"]])
+    assert session.run(s[1, 0]) == b"c"
+    assert session.run(s[::-1, 1]).tolist() == [b"d", b"b"]
+    assert session.run(s[0, tf.newaxis]).tolist() == [[b"a", b"b"]]
 
 
-def test_strides_default_to_ones():
-    with tf.Graph().as_default(), tf.Session() as session:
-        np.testing.assert_array_equal(session.run(tf.strided_slice([1, 2, 3, 4], [1], [3])), [2, 3])
+def test_strides_default_to_ones(session):
+    np.testing.assert_array_equal(session.run(tf.strided_slice([1, 2, 3, 4], [1], [3])), [2, 3])
 
 
 def test_static_shape_with_unknown_bounds():
@@ -131,12 +126,11 @@ def test_static_shape_with_unknown_bounds():
         assert x[k].shape.as_list() == [4, 6]
 
 
-def test_bools_are_a_mask():
+def test_bools_are_a_mask(session):
     x = tf.constant([[1, 2], [3, 4], [5, 6]])
-    with tf.Session() as session:
-        np.testing.assert_array_equal(session.run(x[tf.constant([True, False, True])]), [[1, 2], [5, 6]])
-        np.testing.assert_array_equal(session.run(x[x > 3]), [4, 5, 6])
-        np.testing.assert_array_equal(session.run(x[np.array([False, True, False])]), [[3, 4]])
+    np.testing.assert_array_equal(session.run(x[tf.constant([True, False, True])]), [[1, 2], [5, 6]])
+    np.testing.assert_array_equal(session.run(x[x > 3]), [4, 5, 6])
+    np.testing.assert_array_equal(session.run(x[np.array([False, True, False])]), [[3, 4]])
     assert x[x > 3].shape.as_list() == [None]
     with pytest.raises(ValueError, match="mask cannot be scalar"):
         x[tf.constant(True)]

@@ -9,24 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from library.testing.bare_case import Case
 
 import headrace as tf
 
 NAN, INF = float("nan"), float("inf")
 Pair = namedtuple("Pair", ["x", "y"])
-
-
-class Case(tf.test.TestCase):
-    def runTest(self) -> None:
-        """A case to call assertions of."""
-
-
-@pytest.fixture
-def case() -> Any:
-    made = Case()
-    made.setUp()
-    yield made
-    made.tearDown()
 
 
 PASS: list[Callable[[Any], object]] = [

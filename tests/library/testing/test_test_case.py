@@ -7,23 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from library.testing.bare_case import Case
 
 import headrace as tf
 from headrace.graph import raw_ops
 from headrace.library.testing import test_case
-
-
-class Case(tf.test.TestCase):
-    def runTest(self) -> None:
-        """A case to call assertions of."""
-
-
-@pytest.fixture
-def case() -> Any:
-    made = Case()
-    made.setUp()
-    yield made
-    made.tearDown()
 
 
 class TestAssertions:

@@ -6,13 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from library.testing.bare_case import Case
 
 import headrace as tf
-
-
-class Case(tf.test.TestCase):
-    def runTest(self) -> None:
-        """A case to call assertions of."""
 
 
 def test_assertions_of_absl() -> None:

@@ -45,7 +45,7 @@ def test_names_and_static_shapes() -> None:
     assert initializer.name == "key_value_init/LookupTableImportV2"
 
 
-def test_a_table_made_by_the_function_of_a_dataset() -> None:
+def test_a_table_made_by_the_function_of_a_dataset(session: tf.Session) -> None:
     def number(word: tf.Tensor) -> tf.Tensor:
         table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), -1)
         return table.lookup(word)
@@ -54,62 +54,56 @@ def test_a_table_made_by_the_function_of_a_dataset() -> None:
         tf.data.Dataset.from_tensor_slices(["b", "a", "c"]).map(number).batch(3)
     )
     numbers = iterator.get_next()
-    with tf.Session() as session:
-        session.run(tf.tables_initializer())
-        session.run(iterator.initializer)
-        assert session.run(numbers).tolist() == [2, 1, -1]
+    session.run(tf.tables_initializer())
+    session.run(iterator.initializer)
+    assert session.run(numbers).tolist() == [2, 1, -1]
 
 
-def test_a_mutable_table() -> None:
+def test_a_mutable_table(session: tf.Session) -> None:
     table = lookup.MutableHashTable(tf.string, tf.int64, -1)
     insert = table.insert(tf.constant(["a", "b"]), tf.constant([1, 2], tf.int64))
     remove = table.remove(tf.constant(["a", "x"]))
     found = table.lookup(tf.constant(["a", "b", "c"]))
-    with tf.Session() as session:
-        assert session.run(found).tolist() == [-1, -1, -1]
-        session.run(insert)
-        assert session.run([found, table.size()])[0].tolist() == [1, 2, -1]
-        keys, values = session.run(table.export())
-        assert dict(zip(keys, values, strict=True)) == {b"a": 1, b"b": 2}
-        session.run(remove)
-        assert session.run(found).tolist() == [-1, 2, -1]
-        assert session.run(table.size()) == 1
+    assert session.run(found).tolist() == [-1, -1, -1]
+    session.run(insert)
+    assert session.run([found, table.size()])[0].tolist() == [1, 2, -1]
+    keys, values = session.run(table.export())
+    assert dict(zip(keys, values, strict=True)) == {b"a": 1, b"b": 2}
+    session.run(remove)
+    assert session.run(found).tolist() == [-1, 2, -1]
+    assert session.run(table.size()) == 1
 
 
-def test_vectors_as_values() -> None:
+def test_vectors_as_values(session: tf.Session) -> None:
     table = lookup.MutableHashTable(tf.int64, tf.float32, [0.0, 0.0])
     keys = tf.constant([3, 4], tf.int64)
-    with tf.Session() as session:
-        session.run(table.insert(keys, [[1.0, 2.0], [3.0, 4.0]]))
-        found = table.lookup(tf.constant([[4], [5]], tf.int64))
-        assert found.shape.as_list() == [2, 1, 2]
-        np.testing.assert_array_equal(session.run(found), [[[3, 4]], [[0, 0]]])
-        assert session.run(table.export())[1].shape == (2, 2)
+    session.run(table.insert(keys, [[1.0, 2.0], [3.0, 4.0]]))
+    found = table.lookup(tf.constant([[4], [5]], tf.int64))
+    assert found.shape.as_list() == [2, 1, 2]
+    np.testing.assert_array_equal(session.run(found), [[[3, 4]], [[0, 0]]])
+    assert session.run(table.export())[1].shape == (2, 2)
 
 
-def test_a_dense_table() -> None:
+def test_a_dense_table(session: tf.Session) -> None:
     table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.string, "none", empty_key=-1, deleted_key=-2)
-    with tf.Session() as session:
-        session.run(table.insert_or_assign(tf.constant([1], tf.int64), ["one"]))
-        assert session.run(table.lookup(tf.constant([1, 2], tf.int64))).tolist() == [b"one", b"none"]
+    session.run(table.insert_or_assign(tf.constant([1], tf.int64), ["one"]))
+    assert session.run(table.lookup(tf.constant([1, 2], tf.int64))).tolist() == [b"one", b"none"]
 
 
-def test_columns_of_a_file(tmp_path: Path) -> None:
+def test_columns_of_a_file(session: tf.Session, tmp_path: Path) -> None:
     path = tmp_path / "table"
     path.write_text("a,1,x\nb,2,y\n")
     initializer = tf.lookup.TextFileInitializer(str(path), tf.string, 2, tf.int64, 1, delimiter=",")
     table = tf.lookup.StaticHashTable(initializer, 0)
-    with tf.Session() as session:
-        session.run(table.initializer)
-        assert session.run(table.lookup(tf.constant(["y", "z"]))).tolist() == [2, 0]
+    session.run(table.initializer)
+    assert session.run(table.lookup(tf.constant(["y", "z"]))).tolist() == [2, 0]
 
 
-def test_tables_of_one_file_share_their_entries() -> None:
+def test_tables_of_one_file_share_their_entries(session: tf.Session) -> None:
     path = str(Path(program.__file__).parent / "vocabulary.txt")
     first, second = (lookup.index_table_from_file(path) for _ in range(2))
-    with tf.Session() as session:
-        session.run(first.initializer)
-        assert session.run(second.lookup(tf.constant(["dog"]))).tolist() == [2]
+    session.run(first.initializer)
+    assert session.run(second.lookup(tf.constant(["dog"]))).tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +126,5 @@ def test_wrong_use(make: object, error: type[Exception]) -> None:
         make()
 
 
-def test_no_tables_no_work() -> None:
-    with tf.Session() as session:
-        assert session.run(tf.tables_initializer()) is None
+def test_no_tables_no_work(session: tf.Session) -> None:
+    assert session.run(tf.tables_initializer()) is None

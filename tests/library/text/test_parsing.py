@@ -57,15 +57,14 @@ def test_wrong_descriptions(features: object) -> None:
         tf.parse_single_example(_encoded(x=1), features)
 
 
-def test_errors_name_example_and_feature() -> None:
+def test_errors_name_example_and_feature(session: tf.Session) -> None:
     batch = [_encoded(x=1), _encoded(y=1)]
-    with tf.Session() as session:
-        found = tf.parse_example(batch, {"x": tf.FixedLenFeature([], tf.int64)}, example_names=["first", "second"])
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Name: second, Feature: x .*could not be found"):
-            session.run(found)
-        wrong = tf.parse_single_example(batch[0], {"x": tf.FixedLenFeature([], tf.float32)})
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Data types don't match"):
-            session.run(wrong)
+    found = tf.parse_example(batch, {"x": tf.FixedLenFeature([], tf.int64)}, example_names=["first", "second"])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Name: second, Feature: x .*could not be found"):
+        session.run(found)
+    wrong = tf.parse_single_example(batch[0], {"x": tf.FixedLenFeature([], tf.float32)})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Data types don't match"):
+        session.run(wrong)
 
 
 def test_a_feature_without_values_must_be_there_too() -> None:
@@ -77,11 +76,10 @@ def test_a_feature_without_values_must_be_there_too() -> None:
         session.run(tf.parse_example([none], {"a": tf.FixedLenFeature([0], tf.float32)}))
 
 
-def test_a_default_that_is_a_tensor() -> None:
+def test_a_default_that_is_a_tensor(session: tf.Session) -> None:
     default = tf.constant(5, tf.int64) + 1
     found = tf.parse_example([_encoded(x=1), b""], {"x": tf.FixedLenFeature([], tf.int64, default)})
-    with tf.Session() as session:
-        np.testing.assert_array_equal(session.run(found["x"]), [1, 6])
+    np.testing.assert_array_equal(session.run(found["x"]), [1, 6])
 
 
 def test_sequences_need_a_feature() -> None:

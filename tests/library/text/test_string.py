@@ -120,36 +120,33 @@ def test_the_rest_of_a_string(position: object, length: object, wanted: list[byt
     assert run(tf.substr(["abc", "defg"], position, length)).tolist() == wanted
 
 
-def test_errors_while_running_name_what_is_wrong() -> None:
-    with tf.Session() as session:
-        for made, text in (
-            (tf.string_to_number("12x"), "could not correctly convert string: 12x"),
-            (tf.substr("abc", 4, 1), "pos 4 out of range"),
-            (tf.regex_replace("a", "(", ""), r"Invalid pattern: \("),
-            (tf.decode_csv("1,x", [[0], [0]])[1], "Field 1 in record 0 is not a valid int32: x"),
-            (tf.decode_csv("1", [[0], [0]])[0], "Expect 2 fields but have 1 in record 0"),
-        ):
-            with pytest.raises(tf.errors.InvalidArgumentError, match=text):
-                session.run(made)
+def test_errors_while_running_name_what_is_wrong(session: tf.Session) -> None:
+    for made, text in (
+        (tf.string_to_number("12x"), "could not correctly convert string: 12x"),
+        (tf.substr("abc", 4, 1), "pos 4 out of range"),
+        (tf.regex_replace("a", "(", ""), r"Invalid pattern: \("),
+        (tf.decode_csv("1,x", [[0], [0]])[1], "Field 1 in record 0 is not a valid int32: x"),
+        (tf.decode_csv("1", [[0], [0]])[0], "Expect 2 fields but have 1 in record 0"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            session.run(made)
 
 
-def test_files(tmp_path: Path) -> None:
+def test_files(session: tf.Session, tmp_path: Path) -> None:
     path = tmp_path / "folder" / "a.txt"
-    with tf.Session() as session:
-        session.run(tf.write_file(str(path), "contents"))
-        assert session.run(tf.read_file(str(path))) == b"contents"
-        assert session.run(tf.matching_files(str(tmp_path / "*" / "*.txt"))).tolist() == [str(path).encode()]
-        with pytest.raises(tf.errors.NotFoundError):
-            session.run(tf.read_file(str(tmp_path / "missing")))
+    session.run(tf.write_file(str(path), "contents"))
+    assert session.run(tf.read_file(str(path))) == b"contents"
+    assert session.run(tf.matching_files(str(tmp_path / "*" / "*.txt"))).tolist() == [str(path).encode()]
+    with pytest.raises(tf.errors.NotFoundError):
+        session.run(tf.read_file(str(tmp_path / "missing")))
 
 
-def test_a_file_is_read_anew_in_each_step(tmp_path: Path) -> None:
+def test_a_file_is_read_anew_in_each_step(session: tf.Session, tmp_path: Path) -> None:
     path = tmp_path / "a"
     contents = tf.read_file(str(path))
-    with tf.Session() as session:
-        for text in (b"one", b"two"):
-            path.write_bytes(text)
-            assert session.run(contents) == text
+    for text in (b"one", b"two"):
+        path.write_bytes(text)
+        assert session.run(contents) == text
 
 
 def test_images_from_raw_bytes() -> None:
@@ -172,17 +169,15 @@ def test_images_from_raw_bytes() -> None:
         (lambda s: tf.cond(tf.equal(s, "ab"), lambda: tf.string_join([s, s]), lambda: s), tf.string, [b"abab", b"cd"]),
     ],
 )
-def test_one_string_after_the_other(use, dtype, want) -> None:
-    with tf.Session() as session:
-        assert session.run(tf.map_fn(use, tf.constant(["ab", "cd"]), dtype=dtype)).tolist() == want
-        later = tf.placeholder(tf.string, [None])
-        assert session.run(tf.map_fn(use, later, dtype=dtype), {later: ["ab", "cd"]}).tolist() == want
+def test_one_string_after_the_other(session: tf.Session, use, dtype, want) -> None:
+    assert session.run(tf.map_fn(use, tf.constant(["ab", "cd"]), dtype=dtype)).tolist() == want
+    later = tf.placeholder(tf.string, [None])
+    assert session.run(tf.map_fn(use, later, dtype=dtype), {later: ["ab", "cd"]}).tolist() == want
 
 
-def test_strings_gathered_in_a_loop() -> None:
+def test_strings_gathered_in_a_loop(session: tf.Session) -> None:
     words = tf.constant(["a", "b", "c"])
-    with tf.Session() as session:
-        assert session.run(tf.foldl(lambda a, b: tf.string_join([a, b]), words)) == b"abc"
-        assert session.run(tf.scan(lambda a, b: tf.string_join([a, b]), words)).tolist() == [b"a", b"ab", b"abc"]
-        array = tf.TensorArray(tf.string, 4).write(3, "z").scatter([0, 2], ["x", "y"])
-        assert session.run(tf.strings.length(array.read(2))) == 1
+    assert session.run(tf.foldl(lambda a, b: tf.string_join([a, b]), words)) == b"abc"
+    assert session.run(tf.scan(lambda a, b: tf.string_join([a, b]), words)).tolist() == [b"a", b"ab", b"abc"]
+    array = tf.TensorArray(tf.string, 4).write(3, "z").scatter([0, 2], ["x", "y"])
+    assert session.run(tf.strings.length(array.read(2))) == 1

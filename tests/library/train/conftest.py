@@ -13,12 +13,6 @@ def coord() -> tf.train.Coordinator:
 
 
 @pytest.fixture
-def session() -> Iterator[tf.Session]:
-    with tf.Session() as session:
-        yield session
-
-
-@pytest.fixture
 def train() -> tf.Tensor:
     """Counts a step."""
     return tf.train.get_or_create_global_step().assign_add(1)

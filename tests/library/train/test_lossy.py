@@ -18,11 +18,10 @@ def values(dtype=np.float32):
     return np.random.RandomState(0).standard_normal([3, 5]).astype(dtype) * 7 + np.asarray(1, dtype)
 
 
-def test_a_truncating_cast_drops_the_lower_bits():
+def test_a_truncating_cast_drops_the_lower_bits(session):
     x = np.array([1.00390625, -1.005859375, 3.14159274, np.inf, -np.inf, 1e-40, 1.9999999, 0.0], np.float32)
-    with tf.Graph().as_default(), tf.Session() as session:
-        halves = tf.raw_ops.Cast(x=x, DstT=tf.bfloat16, Truncate=True)
-        np.testing.assert_array_equal(session.run(tf.cast(halves, tf.float32)), upper(x))
+    halves = tf.raw_ops.Cast(x=x, DstT=tf.bfloat16, Truncate=True)
+    np.testing.assert_array_equal(session.run(tf.cast(halves, tf.float32)), upper(x))
 
 
 @pytest.mark.parametrize("where", ["scope", "config", "nowhere"])

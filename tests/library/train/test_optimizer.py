@@ -125,14 +125,13 @@ class TestComputeAndApply:
         train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss + other_loss, var_list=[variable])
         np.testing.assert_allclose(value_after(train_op, frozen), np.ones([2, 2]))
 
-    def test_a_learning_rate_fed_at_run_time(self):
+    def test_a_learning_rate_fed_at_run_time(self, session):
         variable, loss = quadratic()
         rate = tf.placeholder(tf.float32, [])
         train_op = tf.train.GradientDescentOptimizer(rate).minimize(loss)
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            session.run(train_op, {rate: 0.5})
-            np.testing.assert_allclose(session.run(variable), np.zeros([2, 2]))
+        session.run(tf.global_variables_initializer())
+        session.run(train_op, {rate: 0.5})
+        np.testing.assert_allclose(session.run(variable), np.zeros([2, 2]))
 
     def test_a_variable_of_doubles(self):
         variable = tf.Variable(np.ones(3))

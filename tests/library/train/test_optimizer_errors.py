@@ -51,12 +51,11 @@ class TestErrors:
         with pytest.raises(ValueError, match="Must specify the optimizer name"):
             tf.train.GradientDescentOptimizer(0.1, name="")
 
-    def test_a_tensor_can_be_differentiated_by_but_not_updated(self):
+    def test_a_tensor_can_be_differentiated_by_but_not_updated(self, session):
         tensor = tf.constant([1.0, 2.0])
         optimizer = tf.train.GradientDescentOptimizer(0.1)
         pairs = optimizer.compute_gradients(loss_of(tensor), var_list=[tensor])
-        with tf.Session() as session:
-            np.testing.assert_allclose(session.run(pairs[0][0]), [2.0, 4.0])
+        np.testing.assert_allclose(session.run(pairs[0][0]), [2.0, 4.0])
         with pytest.raises(NotImplementedError, match="Trying to update a Tensor"):
             optimizer.apply_gradients(pairs)
 
@@ -83,13 +82,12 @@ class TestErrors:
         with pytest.raises(ValueError, match=message):
             make()
 
-    def test_an_uninitialized_slot_is_named(self):
+    def test_an_uninitialized_slot_is_named(self, session):
         variable = tf.Variable(1.0, name="v")
         train_op = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss_of(variable))
-        with tf.Session() as session:
-            session.run(variable.initializer)
-            with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value v/Momentum"):
-                session.run(train_op)
+        session.run(variable.initializer)
+        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value v/Momentum"):
+            session.run(train_op)
 
 
 class TestHooks:
@@ -161,14 +159,13 @@ class TestHooks:
         with pytest.raises(NotImplementedError, match="does not say how to apply dense gradients"):
             tf.train.Optimizer(False, "Nothing").minimize(loss_of(variable))
 
-    def test_wrapping_minimize(self):
+    def test_wrapping_minimize(self, session):
         """Gradients changed between the two halves, as multi-GPU towers do."""
         variable = tf.Variable([2.0])
         optimizer = tf.train.GradientDescentOptimizer(0.1)
         towers = [optimizer.compute_gradients(loss_of(variable)) for _ in range(2)]
         mean = tf.reduce_mean(tf.stack([pairs[0][0] for pairs in towers]), 0)
         train_op = optimizer.apply_gradients([(mean, variable)])
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            session.run(train_op)
-            np.testing.assert_allclose(session.run(variable), [1.6], rtol=1e-6)
+        session.run(tf.global_variables_initializer())
+        session.run(train_op)
+        np.testing.assert_allclose(session.run(variable), [1.6], rtol=1e-6)

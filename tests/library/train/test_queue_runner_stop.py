@@ -5,20 +5,19 @@ import threading
 import headrace as tf
 
 
-def test_a_step_that_waits_elsewhere_ends() -> None:
+def test_a_step_that_waits_elsewhere_ends(session: tf.Session) -> None:
     """Closing the runner's queue does not end a step that waits for gradients."""
     gradients = tf.ConditionalAccumulator(tf.float32, shape=[])
     queue = tf.FIFOQueue(10, [tf.float32])
     runner = tf.train.QueueRunner(queue, [queue.enqueue(gradients.take_grad(1))])
     apply, size = gradients.apply_grad(3.0), queue.size()
     coord = tf.train.Coordinator()
-    with tf.Session() as sess:
-        threads = runner.create_threads(sess, coord, start=True)
-        sess.run(apply)
-        assert sess.run(queue.dequeue()) == 3.0
-        coord.request_stop()
-        coord.join(threads, stop_grace_period_secs=60)
-        assert sess.run(size) == 0
+    threads = runner.create_threads(session, coord, start=True)
+    session.run(apply)
+    assert session.run(queue.dequeue()) == 3.0
+    coord.request_stop()
+    coord.join(threads, stop_grace_period_secs=60)
+    assert session.run(size) == 0
     assert not any(thread.is_alive() for thread in threads)
 
 

@@ -26,18 +26,17 @@ def picture(channels: int, rows: int = 5, columns: int = 4) -> Any:
     ("channels", "sums"),
     [(2, (559588, 1678764, 2291453)), (3, (625070, 1869204, 3179904)), (4, (623025, 1915966, 2604350))],
 )
-def test_pixels_survive_and_channels_are_converted(channels: int, sums: tuple[int, ...]) -> None:
+def test_pixels_survive_and_channels_are_converted(session: tf.Session, channels: int, sums: tuple[int, ...]) -> None:
     image = picture(channels)
     contents = tf.image.encode_png(image)
-    with tf.Session() as session:
-        wide, narrow = session.run([tf.image.decode_png(contents, dtype=tf.uint16), tf.image.decode_png(contents)])
-        np.testing.assert_array_equal(wide, image)
-        np.testing.assert_array_equal(narrow, image >> 8)
-        np.testing.assert_array_equal(session.run(tf.image.decode_jpeg(contents)), image >> 8)
-        as_float = session.run(tf.image.decode_image(contents, dtype=tf.float32))
-        np.testing.assert_allclose(as_float, image / np.float32(65535), rtol=1e-6)
-        converted = [tf.image.decode_png(contents, channels=c, dtype=tf.uint16) for c in (1, 3, 4)]
-        assert tuple(int(array.sum(dtype=np.int64)) for array in session.run(converted)) == sums
+    wide, narrow = session.run([tf.image.decode_png(contents, dtype=tf.uint16), tf.image.decode_png(contents)])
+    np.testing.assert_array_equal(wide, image)
+    np.testing.assert_array_equal(narrow, image >> 8)
+    np.testing.assert_array_equal(session.run(tf.image.decode_jpeg(contents)), image >> 8)
+    as_float = session.run(tf.image.decode_image(contents, dtype=tf.float32))
+    np.testing.assert_allclose(as_float, image / np.float32(65535), rtol=1e-6)
+    converted = [tf.image.decode_png(contents, channels=c, dtype=tf.uint16) for c in (1, 3, 4)]
+    assert tuple(int(array.sum(dtype=np.int64)) for array in session.run(converted)) == sums
 
 
 def test_a_file_of_tensorflow_with_filtered_lines() -> None:

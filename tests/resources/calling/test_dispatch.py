@@ -30,7 +30,7 @@ def long_step(x):
     return x
 
 
-def test_py_func_may_use_autograd_in_a_long_step():
+def test_py_func_may_use_autograd_in_a_long_step(session):
     seen = []
 
     def slope(v):
@@ -42,14 +42,13 @@ def test_py_func_may_use_autograd_in_a_long_step():
     x = tf.placeholder(tf.float32, [2])
     y = tf.py_func(slope, [long_step(x)], tf.float32)
     z = long_step(tf.py_func(slope, [x], tf.float32, stateful=False))
-    with tf.Session() as session:
-        got, _ = session.run([y, z], {x: [0.5, 1.0]})
-        before = session.run(long_step(x), {x: [0.5, 1.0]})
+    got, _ = session.run([y, z], {x: [0.5, 1.0]})
+    before = session.run(long_step(x), {x: [0.5, 1.0]})
     assert seen == [True, True]
     np.testing.assert_allclose(got, 3 * before**2, rtol=1e-6)
 
 
-def test_a_users_op_may_use_autograd_in_a_long_step():
+def test_a_users_op_may_use_autograd_in_a_long_step(session):
     slope = extend.op("TestSlopeOfCube(x: T) -> (y: T)", T=[tf.float32])
 
     @slope.kernel
@@ -60,17 +59,15 @@ def test_a_users_op_may_use_autograd_in_a_long_step():
 
     x = tf.placeholder(tf.float32, [2])
     y = long_step(extend.raw_ops.TestSlopeOfCube(x))
-    with tf.Session() as session:
-        got = session.run(y, {x: [0.5, 1.0]})
-        wanted = session.run(long_step(3 * x * x), {x: [0.5, 1.0]})
+    got = session.run(y, {x: [0.5, 1.0]})
+    wanted = session.run(long_step(3 * x * x), {x: [0.5, 1.0]})
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
 
 
-def test_results_of_a_long_step_are_plain_tensors():
+def test_results_of_a_long_step_are_plain_tensors(session):
     """Nothing of the step clings to what leaves it: a variable assigned in it takes part in later steps and in torch."""
     v = tf.Variable([1.0, 2.0])
-    with tf.Session() as session:
-        session.run(v.initializer)
-        session.run(v.assign(long_step(v)))
-        session.run(v.assign_add([1.0, 1.0]))
-        assert session.run(v).shape == (2,)
+    session.run(v.initializer)
+    session.run(v.assign(long_step(v)))
+    session.run(v.assign_add([1.0, 1.0]))
+    assert session.run(v).shape == (2,)

@@ -22,31 +22,29 @@ def test_zeros_of_any_type() -> None:
         assert zeros([2, 3], dtype).equal(torch.zeros([2, 3], dtype=dtype))
 
 
-def test_a_large_table_of_zeros_takes_the_memory_of_the_rows_that_are_touched() -> None:
+def test_a_large_table_of_zeros_takes_the_memory_of_the_rows_that_are_touched(interpreted: tf.Session) -> None:
     table = tf.get_variable("table", [ROWS, WIDTH], initializer=tf.zeros_initializer())
     ids = [0, 5, ROWS - 1]
     update = tf.scatter_add(table, ids, tf.ones([3, WIDTH])).op
     rows = tf.gather(table, [*ids, 7])
-    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-        session.run(tf.constant(0.0))
-        before = resident()
-        session.run(table.initializer)
-        session.run(update)
-        np.testing.assert_array_equal(session.run(rows)[:, 0], [1, 1, 1, 0])
-        assert resident() - before < 32 * MEGABYTE
-        session.run(table.initializer)  # again: the buffer is there
-        np.testing.assert_array_equal(session.run(tf.gather(table, ids)), np.zeros([3, WIDTH]))
+    interpreted.run(tf.constant(0.0))
+    before = resident()
+    interpreted.run(table.initializer)
+    interpreted.run(update)
+    np.testing.assert_array_equal(interpreted.run(rows)[:, 0], [1, 1, 1, 0])
+    assert resident() - before < 32 * MEGABYTE
+    interpreted.run(table.initializer)  # again: the buffer is there
+    np.testing.assert_array_equal(interpreted.run(tf.gather(table, ids)), np.zeros([3, WIDTH]))
 
 
-def test_the_variable_owns_its_large_first_value() -> None:
+def test_the_variable_owns_its_large_first_value(interpreted: tf.Session) -> None:
     """Two variables from one node, and a value that is also fetched, have memory of their own."""
     shape = [1 << 24]  # 64 MB
     value: Any = tf.fill(shape, 2.0)
     one, two = tf.Variable(value), tf.Variable(value)
     third = tf.Variable(tf.fill(shape, 3.0))
-    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
-        session.run([one.initializer, two.initializer])
-        fetched, _ = session.run([third.initial_value, third.initializer])
-        session.run([tf.scatter_update(v, [0], [9.0]) for v in (one, third)])
-        assert session.run([v[0] for v in (one, two, third)]) == [9.0, 2.0, 9.0]
-        assert fetched[0] == 3.0
+    interpreted.run([one.initializer, two.initializer])
+    fetched, _ = interpreted.run([third.initial_value, third.initializer])
+    interpreted.run([tf.scatter_update(v, [0], [9.0]) for v in (one, third)])
+    assert interpreted.run([v[0] for v in (one, two, third)]) == [9.0, 2.0, 9.0]
+    assert fetched[0] == 3.0

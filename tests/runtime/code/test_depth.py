@@ -7,16 +7,11 @@ from functools import partial
 import numpy as np
 import pytest
 from resources.calls import run_threads
+from running import modes
 
 import headrace as tf
 from headrace.runtime.code import depth
 
-MODES = {
-    "interpreted": tf.ConfigProto(compile="off"),
-    "compiled": tf.ConfigProto(compile="always"),
-    "lowered": tf.ConfigProto(control_flow="lowered"),
-}
-modes = pytest.mark.parametrize("config", MODES.values(), ids=MODES)
 DEEP = 1500
 COMPILER = 2000  # the limit of nested calls that torch's compiler leaves behind
 
@@ -46,7 +41,7 @@ def test_a_thousand_calls_deep_with_gradients(config, decorator):
     assert sys.getrecursionlimit() in (before, COMPILER)
 
 
-def test_two_functions_that_call_each_other():
+def test_two_functions_that_call_each_other(session):
     @tf.function
     def even(n):
         return tf.cond(n > 0, lambda: odd(n - 1) + 1.0, lambda: tf.constant(0.0))
@@ -56,11 +51,10 @@ def test_two_functions_that_call_each_other():
         return tf.cond(n > 0, lambda: even(n - 1) + 2.0, lambda: tf.constant(0.0))
 
     n = tf.placeholder(tf.int32, [])
-    with tf.Session() as session:
-        y = even(n)
-        assert session.run(y, {n: DEEP}) == 1.5 * DEEP
-        with pytest.raises(tf.errors.ResourceExhaustedError, match="the function (even|odd) .* called itself"):
-            session.run(y, {n: 10**9})
+    y = even(n)
+    assert session.run(y, {n: DEEP}) == 1.5 * DEEP
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="the function (even|odd) .* called itself"):
+        session.run(y, {n: 10**9})
 
 
 def test_at_once():
@@ -87,17 +81,16 @@ def test_one_that_never_ends_names_the_function_and_its_line(config):
         assert session.run(y, {n: 3}) == pytest.approx(3.003)  # the session goes on
 
 
-def test_several_threads_at_a_time():
+def test_several_threads_at_a_time(session):
     n, x = tf.placeholder(tf.int32, []), tf.constant(1.0, tf.float64)
     y = summed()(n, x)
     found, before = {}, sys.getrecursionlimit()
-    with tf.Session() as session:
-        session.run(y, {n: 1})
+    session.run(y, {n: 1})
 
-        def work(i):
-            found[i] = [session.run(y, {n: DEEP - i}) for _ in range(3)]
+    def work(i):
+        found[i] = [session.run(y, {n: DEEP - i}) for _ in range(3)]
 
-        run_threads(*(partial(work, i) for i in range(4)))
+    run_threads(*(partial(work, i) for i in range(4)))
     assert {i: v == pytest.approx([(DEEP - i) * 1.001] * 3) for i, v in found.items()} == dict.fromkeys(range(4), True)
     assert sys.getrecursionlimit() in (before, COMPILER)
 

@@ -4,16 +4,9 @@ import queue
 
 import numpy as np
 import pytest
-from running import initialized_session
+from running import initialized_session, modes
 
 import headrace as tf
-
-MODES = {
-    "interpreted": tf.ConfigProto(compile="off"),
-    "compiled": tf.ConfigProto(compile="always"),
-    "lowered": tf.ConfigProto(control_flow="lowered"),
-}
-modes = pytest.mark.parametrize("config", MODES.values(), ids=MODES)
 
 
 def line_of(tensor):

@@ -44,18 +44,16 @@ def overlapping(parties, parallel):
     return tf.while_loop(lambda i, _: i < 6, body, (0, out), parallel_iterations=parallel)[1].stack()
 
 
-def test_iterations_that_wait_overlap():
+def test_iterations_that_wait_overlap(session):
     y = overlapping(3, 3)
-    with tf.Session() as session:
-        assert is_framed(session, [y])
-        assert session.run(y).tolist() == [0, 1, 2, 3, 4, 5]
+    assert is_framed(session, [y])
+    assert session.run(y).tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_one_iteration_at_a_time_runs_inside_the_strand():
+def test_one_iteration_at_a_time_runs_inside_the_strand(session):
     y = overlapping(1, 1)
-    with tf.Session() as session:
-        assert not is_framed(session, [y])
-        assert session.run(y).tolist() == [0, 1, 2, 3, 4, 5]
+    assert not is_framed(session, [y])
+    assert session.run(y).tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def split_over_devices(x):

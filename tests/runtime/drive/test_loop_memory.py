@@ -79,14 +79,13 @@ def test_records_hold_what_is_used_only():
     np.testing.assert_allclose(session.run(gradient, {x: values}), expected, rtol=1e-5)
 
 
-def test_swapping_is_accepted_and_changes_nothing():
+def test_swapping_is_accepted_and_changes_nothing(session):
     x = tf.placeholder(tf.float32, [3, 4])
     found = []
     for swap in (False, True):
         _, y = tf.while_loop(lambda i, h: i < 5, lambda i, h: (i + 1, tf.tanh(h) * h + x), (0, x), swap_memory=swap)
         found.append(tf.gradients(y, [x])[0])
-    with tf.Session() as session:
-        a, b = session.run(found, {x: np.linspace(-1, 1, 12).reshape(3, 4)})
+    a, b = session.run(found, {x: np.linspace(-1, 1, 12).reshape(3, 4)})
     np.testing.assert_array_equal(a, b)
 
 

@@ -106,25 +106,22 @@ class Background:
         return self.result
 
 
-def test_python_functions_of_one_step_run_beside_each_other() -> None:
+def test_python_functions_of_one_step_run_beside_each_other(interpreted: tf.Session) -> None:
     barrier = threading.Barrier(2, timeout=10)
     first, second = (tf.py_func(lambda: np.int64(barrier.wait()), [], tf.int64) for _ in range(2))
-    with tf.Session(config=OFF) as sess:
-        assert sorted(sess.run([first, second])) == [0, 1]  # one after the other, the first would wait for ever
+    assert sorted(interpreted.run([first, second])) == [0, 1]  # one after the other, the first would wait for ever
 
 
-def test_what_is_ready_runs_while_others_wait(door: Door) -> None:
+def test_what_is_ready_runs_while_others_wait(interpreted: tf.Session, door: Door) -> None:
     x = tf.constant([1.0, 2.0])
     seen = []
     beside = tf.py_func(lambda v: seen.append(v.sum()) or door.open(10.0) or v, [x], tf.float32)
-    with tf.Session(config=OFF) as sess:
-        waited, also = sess.run([knock(x) * 2.0, beside])
+    waited, also = interpreted.run([knock(x) * 2.0, beside])
     assert waited.tolist() == [22.0, 24.0] and seen == [3.0] and also.tolist() == [1.0, 2.0]
 
 
-def test_an_op_may_be_over_before_it_has_begun(door: Door) -> None:
-    with tf.Session(config=OFF) as sess:
-        assert sess.run(raw_ops.TestPass(tf.constant(3.0)) + 1.0) == 4.0
+def test_an_op_may_be_over_before_it_has_begun(interpreted: tf.Session, door: Door) -> None:
+    assert interpreted.run(raw_ops.TestPass(tf.constant(3.0)) + 1.0) == 4.0
 
 
 def test_a_thousand_waits_hold_no_thread(door: Door) -> None:
@@ -151,17 +148,16 @@ class TestEnds:
             assert "the door is closed" in str(caught.value)
         assert len(door.cancelled) == 1 and not door.waiting
 
-    def test_a_deadline_of_a_callable(self, door: Door) -> None:
-        with tf.Session(config=OFF) as sess:
-            call = sess.make_callable(knock(tf.constant(1.0)), accept_options=True)
-            with pytest.raises(tf.errors.DeadlineExceededError, match="ran out of time"):
-                call(options=SHORT)
-            with pytest.raises(TypeError, match=r"RunOptions, but got int .*test_waits"):
-                call(options=3)
-            with pytest.raises(TypeError, match=r"only options and run_metadata by keyword, got \['timeout'\]"):
-                call(timeout=3)
-            with pytest.raises(TypeError, match="no keyword arguments"):
-                sess.make_callable(tf.constant(1.0))(options=SHORT)
+    def test_a_deadline_of_a_callable(self, interpreted: tf.Session, door: Door) -> None:
+        call = interpreted.make_callable(knock(tf.constant(1.0)), accept_options=True)
+        with pytest.raises(tf.errors.DeadlineExceededError, match="ran out of time"):
+            call(options=SHORT)
+        with pytest.raises(TypeError, match=r"RunOptions, but got int .*test_waits"):
+            call(options=3)
+        with pytest.raises(TypeError, match=r"only options and run_metadata by keyword, got \['timeout'\]"):
+            call(timeout=3)
+        with pytest.raises(TypeError, match="no keyword arguments"):
+            interpreted.make_callable(tf.constant(1.0))(options=SHORT)
 
     def test_the_sessions_own_timeout(self, door: Door) -> None:
         config = tf.ConfigProto(compile="off", operation_timeout_in_ms=100)
@@ -169,13 +165,12 @@ class TestEnds:
         with tf.Session(config=config) as sess, raises:
             sess.run(knock(tf.constant(1.0)))
 
-    def test_a_deadline_does_not_wait_for_a_python_function(self) -> None:
+    def test_a_deadline_does_not_wait_for_a_python_function(self, interpreted: tf.Session) -> None:
         release = threading.Event()
         y = tf.py_func(lambda: release.wait(20) and np.float32(1), [], tf.float32)
-        with tf.Session(config=OFF) as sess:
-            with pytest.raises(tf.errors.DeadlineExceededError, match="waits: its Python function runs"):
-                sess.run(y, options=SHORT)
-            release.set()
+        with pytest.raises(tf.errors.DeadlineExceededError, match="waits: its Python function runs"):
+            interpreted.run(y, options=SHORT)
+        release.set()
 
     def test_closing_the_session(self, door: Door) -> None:
         sess = tf.Session(config=OFF)
@@ -204,13 +199,12 @@ class TestEnds:
             sess.run([knock(tf.constant(1.0)), bad])
         assert len(door.cancelled) == 1 and "ended by another error" in str(door.cancelled[0])
 
-    def test_an_error_of_what_waits_names_the_node(self, door: Door) -> None:
+    def test_an_error_of_what_waits_names_the_node(self, interpreted: tf.Session, door: Door) -> None:
         y = knock(tf.constant([1.0, 2.0]), name="knock")
-        with tf.Session(config=OFF) as sess:
-            run = Background(sess.run, y)
-            door.come()
-            door.fail(tf.errors.OutOfRangeError(None, None, "nobody home"))
-            run.join()
+        run = Background(interpreted.run, y)
+        door.come()
+        door.fail(tf.errors.OutOfRangeError(None, None, "nobody home"))
+        run.join()
         assert isinstance(run.error, tf.errors.OutOfRangeError) and run.error.op is y.op
         assert "nobody home" in run.error.message and "[[node knock (TestKnock) made at" in run.error.message
 
@@ -332,7 +326,7 @@ class TestInBodies:
             with pytest.raises(tf.errors.DeadlineExceededError, match=r"TestKnock made at .*: the door is closed"):
                 sess.run(y, {p: True}, options=SHORT)
 
-    def test_a_branch_leaves_the_rest_of_its_step_running(self) -> None:
+    def test_a_branch_leaves_the_rest_of_its_step_running(self, interpreted: tf.Session) -> None:
         queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
         p = tf.placeholder(tf.bool, [])
         taken = tf.cond(p, lambda: queue.dequeue() * 2.0, lambda: tf.constant(-1.0))
@@ -341,9 +335,8 @@ class TestInBodies:
         )
         put = queue.enqueue(7.0)
         many = queue.enqueue_many([[1.0, 2.0]])
-        with tf.Session(config=OFF) as sess:
-            assert sess.run([taken, put], {p: True}, options=LONG)[0] == 14.0
-            assert sess.run([summed, many], options=LONG)[0] == 3.0
+        assert interpreted.run([taken, put], {p: True}, options=LONG)[0] == 14.0
+        assert interpreted.run([summed, many], options=LONG)[0] == 3.0
 
     def test_a_branch_waits_outside_the_gate(self) -> None:
         queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
@@ -356,7 +349,7 @@ class TestInBodies:
             sess.run(put, {x: 4.0}, options=LONG)
             assert run.join() == 8.0
 
-    def test_an_error_beside_a_branch_ends_it(self, door: Door) -> None:
+    def test_an_error_beside_a_branch_ends_it(self, interpreted: tf.Session, door: Door) -> None:
         p = tf.placeholder(tf.bool, [])
         y = tf.cond(p, lambda: knock(tf.constant(1.0)), lambda: tf.constant(5.0), name="choice")
 
@@ -364,12 +357,11 @@ class TestInBodies:
             door.come()
             raise ValueError("the disk is full")
 
-        with tf.Session(config=OFF) as sess:
-            with pytest.raises(tf.errors.InvalidArgumentError, match="the disk is full"):
-                sess.run([y, tf.py_func(fail, [], [])], {p: True})
-            assert len(door.cancelled) == 1 and not door.waiting
-            with pytest.raises(tf.errors.DeadlineExceededError, match=r"choice.* \(If made at .*test_waits"):
-                sess.run(y, {p: True}, options=SHORT)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="the disk is full"):
+            interpreted.run([y, tf.py_func(fail, [], [])], {p: True})
+        assert len(door.cancelled) == 1 and not door.waiting
+        with pytest.raises(tf.errors.DeadlineExceededError, match=r"choice.* \(If made at .*test_waits"):
+            interpreted.run(y, {p: True}, options=SHORT)
 
     @pytest.mark.parametrize("parallel", [1, 10])
     @pytest.mark.parametrize("control_flow", ["auto", "lowered"])
@@ -387,33 +379,31 @@ class TestInBodies:
                 sess.run(y, options=SHORT)
         assert not door.waiting
 
-    def test_a_function(self, door: Door) -> None:
+    def test_a_function(self, interpreted: tf.Session, door: Door) -> None:
         @tf.function
         def f(x):  # type: ignore[no-untyped-def]
             return knock(x) * 2.0
 
-        with tf.Session(config=OFF) as sess:
-            run = Background(sess.run, f(tf.constant(2.0)))
-            door.come()
-            door.open()
-            assert run.join() == 4.0
+        run = Background(interpreted.run, f(tf.constant(2.0)))
+        door.come()
+        door.open()
+        assert run.join() == 4.0
 
     def test_eager(self, door: Door) -> None:
         with tf.eager_mode():
             assert raw_ops.TestPass(tf.constant(2.0)).numpy() == 2.0
 
 
-def test_partial_runs_wait_too(door: Door) -> None:
+def test_partial_runs_wait_too(interpreted: tf.Session, door: Door) -> None:
     a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
     waited = knock(a)
     total = waited + b
-    with tf.Session(config=OFF) as sess:
-        handle = sess.partial_run_setup([waited, total], [a, b])
-        run = Background(sess.partial_run, handle, waited, {a: 1.0})
-        door.come()
-        door.open(1.0)
-        assert run.join() == 2.0
-        assert sess.partial_run(handle, total, {b: 5.0}) == 7.0
+    handle = interpreted.partial_run_setup([waited, total], [a, b])
+    run = Background(interpreted.partial_run, handle, waited, {a: 1.0})
+    door.come()
+    door.open(1.0)
+    assert run.join() == 2.0
+    assert interpreted.partial_run(handle, total, {b: 5.0}) == 7.0
 
 
 def test_strands_between_waits_compile_for_the_shapes_they_get() -> None:
@@ -431,33 +421,31 @@ def test_strands_between_waits_compile_for_the_shapes_they_get() -> None:
     assert results[0] == 72.0 and results[1] < results[0]
 
 
-def test_variables_are_read_before_a_wait_and_written_after(door: Door) -> None:
+def test_variables_are_read_before_a_wait_and_written_after(interpreted: tf.Session, door: Door) -> None:
     v = tf.get_variable("v", initializer=1.0)
     before = v.read_value()
     with tf.control_dependencies([before]):
         waited = knock(tf.constant(0.0))
     with tf.control_dependencies([waited]):
         write = tf.assign(v, 5.0)
-    with tf.Session(config=OFF) as sess:
-        sess.run(v.initializer)
-        run = Background(sess.run, [before, before * 2.0 + waited, write])
-        door.come()
-        door.open()
-        assert run.join() == [1.0, 2.0, 5.0]
+    interpreted.run(v.initializer)
+    run = Background(interpreted.run, [before, before * 2.0 + waited, write])
+    door.come()
+    door.open()
+    assert run.join() == [1.0, 2.0, 5.0]
 
 
-def test_another_step_may_write_meanwhile(door: Door) -> None:
+def test_another_step_may_write_meanwhile(interpreted: tf.Session, door: Door) -> None:
     v = tf.get_variable("v", initializer=1.0)
     before = tf.identity(v)
     with tf.control_dependencies([before]):
         waited = knock(tf.constant(0.0))
     late = tf.identity(v)
-    with tf.Session(config=OFF) as sess:
-        sess.run(v.initializer)
-        write = tf.assign(v, 5.0)
-        run = Background(sess.run, [before + waited, late * 1.0 + waited])
-        door.come()
-        sess.run(write)
-        door.open()
-        first, second = run.join()
-        assert first == 1.0 and second in (1.0, 5.0)  # the second read is not ordered
+    interpreted.run(v.initializer)
+    write = tf.assign(v, 5.0)
+    run = Background(interpreted.run, [before + waited, late * 1.0 + waited])
+    door.come()
+    interpreted.run(write)
+    door.open()
+    first, second = run.join()
+    assert first == 1.0 and second in (1.0, 5.0)  # the second read is not ordered

@@ -50,13 +50,12 @@ class TestDevices:
         with pytest.raises(ValueError, match="unknown device type 'NPU9'; known: CPU, GPU"):
             local_devices({"npu9": 1})
 
-    def test_registered_types(self) -> None:
+    def test_registered_types(self, session: tf.Session) -> None:
         register_device("Tested", "cpu", lambda: 2, priority=500)
         assert [d.name for d in local_devices()][:2] == [PREFIX + "TESTED:0", PREFIX + "TESTED:1"]
         assert "TESTED" in devices.device_types()
         x = raw_ops.Neg(tf.constant(1.0))
-        with tf.Session() as session:
-            assert session.run(x) == -1.0
+        assert session.run(x) == -1.0
         with pytest.raises(ValueError, match="'TESTED' is registered already"):
             register_device("tested", "cpu")
         unregister_device("tested")

@@ -26,60 +26,55 @@ def chosen(session, y, x, value):
     return plan.variants.choose([value])[0]
 
 
-def test_small_batches_run_on_arrays_after_a_while():
+def test_small_batches_run_on_arrays_after_a_while(interpreted):
     x = tf.placeholder(tf.float32, [None, 3])
     y = tf.tanh(x * 2.0) + 1.0
     small, large = np.ones((2, 3), np.float32), np.ones((12000, 3), np.float32)
-    with tf.Session(config=OFF) as session:
-        wanted = session.run(y, {x: small})
-        for _ in range(variants.RUNS):
-            np.testing.assert_allclose(session.run(y, {x: small}), wanted, rtol=1e-6)
-            session.run(y, {x: large})
-        assert on_arrays(chosen(session, y, x, small)) >= {"Mul", "Tanh"}
-        general = plan_of(session, [y], [x])
-        assert chosen(session, y, x, large) is general and not on_arrays(general)
-        np.testing.assert_allclose(session.run(y, {x: 2 * small}), np.tanh(4 * small) + 1, rtol=1e-6)
+    wanted = interpreted.run(y, {x: small})
+    for _ in range(variants.RUNS):
+        np.testing.assert_allclose(interpreted.run(y, {x: small}), wanted, rtol=1e-6)
+        interpreted.run(y, {x: large})
+    assert on_arrays(chosen(interpreted, y, x, small)) >= {"Mul", "Tanh"}
+    general = plan_of(interpreted, [y], [x])
+    assert chosen(interpreted, y, x, large) is general and not on_arrays(general)
+    np.testing.assert_allclose(interpreted.run(y, {x: 2 * small}), np.tanh(4 * small) + 1, rtol=1e-6)
 
 
-def test_known_shapes_need_no_second_plan():
+def test_known_shapes_need_no_second_plan(interpreted):
     x = tf.placeholder(tf.float32, [2, 3])
-    with tf.Session(config=OFF) as session:
-        assert plan_of(session, [x * 2.0], [x]).variants is None
+    assert plan_of(interpreted, [x * 2.0], [x]).variants is None
 
 
-def test_no_more_plans_than_a_few():
+def test_no_more_plans_than_a_few(interpreted):
     x = tf.placeholder(tf.float32, [None])
     y = tf.exp(x) * 3.0 - x
-    with tf.Session(config=OFF) as session:
-        for size in range(1, variants.PLANS + 3):
-            for _ in range(variants.RUNS + 1):
-                found = session.run(y, {x: np.zeros(size, np.float32)})
-            assert found.tolist() == [3.0] * size
-        plans = plan_of(session, [y], [x]).variants
-        assert len(plans._plans) == variants.PLANS
-        assert plans.choose([np.zeros(variants.PLANS + 2)]) == (plan_of(session, [y], [x]), False)
+    for size in range(1, variants.PLANS + 3):
+        for _ in range(variants.RUNS + 1):
+            found = interpreted.run(y, {x: np.zeros(size, np.float32)})
+        assert found.tolist() == [3.0] * size
+    plans = plan_of(interpreted, [y], [x]).variants
+    assert len(plans._plans) == variants.PLANS
+    assert plans.choose([np.zeros(variants.PLANS + 2)]) == (plan_of(interpreted, [y], [x]), False)
 
 
-def test_feeds_of_ever_new_shapes_are_forgotten():
+def test_feeds_of_ever_new_shapes_are_forgotten(interpreted):
     x = tf.placeholder(tf.float32, [None])
     y = tf.exp(x) * 3.0
-    with tf.Session(config=OFF) as session:
-        for size in range(1, 40 * variants.PLANS):
-            session.run(y, {x: np.zeros(size, np.float32)})
-        assert len(plan_of(session, [y], [x]).variants._runs) <= 16 * variants.PLANS
+    for size in range(1, 40 * variants.PLANS):
+        interpreted.run(y, {x: np.zeros(size, np.float32)})
+    assert len(plan_of(interpreted, [y], [x]).variants._runs) <= 16 * variants.PLANS
 
 
-def test_what_becomes_a_constant_is_not_lent():
+def test_what_becomes_a_constant_is_not_lent(interpreted):
     """The number of rows is a constant of the second plan: changing the result must not change the next one."""
     x = tf.placeholder(tf.float32, [None, 3])
     rows = tf.cast(tf.shape(x)[0], tf.float32) + tf.zeros([2])
     total = tf.reduce_sum(tf.exp(x) * 2.0)
     value = np.zeros((4, 3), np.float32)
-    with tf.Session(config=OFF) as session:
-        for _ in range(variants.RUNS + 3):
-            found, _ = session.run([rows, total], {x: value})
-            assert found.tolist() == [4.0, 4.0]
-            found[0] = 99.0
+    for _ in range(variants.RUNS + 3):
+        found, _ = interpreted.run([rows, total], {x: value})
+        assert found.tolist() == [4.0, 4.0]
+        found[0] = 99.0
 
 
 @pytest.mark.parametrize("batch", [1, 5])
@@ -111,13 +106,12 @@ def test_a_label_out_of_range_is_named_by_either_plan():
                 session.run(loss, {y: [0, 3]})
 
 
-def test_a_branch_that_does_not_fit_the_fed_shape_is_no_news(caplog):
+def test_a_branch_that_does_not_fit_the_fed_shape_is_no_news(session, caplog):
     """A branch that guards against such shapes is not taken; the step runs as before, and nothing is logged."""
     x = tf.placeholder(tf.float32, [None, 2])
     y = tf.cond(tf.shape(x)[0] > 3, lambda: x[:4] + tf.ones([4, 2]), lambda: x * 3.0)
-    with tf.Session() as session:
-        for _ in range(variants.RUNS + 2):
-            np.testing.assert_array_equal(session.run(y, {x: np.ones((2, 2))}), 3 * np.ones((2, 2)))
+    for _ in range(variants.RUNS + 2):
+        np.testing.assert_array_equal(session.run(y, {x: np.ones((2, 2))}), 3 * np.ones((2, 2)))
     assert not caplog.records
 
 

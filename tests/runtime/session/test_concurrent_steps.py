@@ -134,24 +134,23 @@ class TestLocked:
         value = race(build, times(shape), run)
         assert value.min() == value.max() > 0
 
-    def test_the_buffer_is_looked_up_under_the_lock(self) -> None:
+    def test_the_buffer_is_looked_up_under_the_lock(self, session: tf.Session) -> None:
         """Whoever held the lock before may have replaced the buffer."""
         v = tf.Variable([1.0, 1.0])
         adds = [tf.assign_add(v, [1.0, 1.0], use_locking=True), tf.assign_sub(v, [-1.0, -1.0], use_locking=True)]
-        with tf.Session() as session:
-            session.run(v.initializer)
-            state = state_of(session, v)
+        session.run(v.initializer)
+        state = state_of(session, v)
 
-            class Replacing:
-                def __enter__(self) -> None:
-                    state.hold(torch.tensor([10.0, 20.0]))
+        class Replacing:
+            def __enter__(self) -> None:
+                state.hold(torch.tensor([10.0, 20.0]))
 
-                def __exit__(self, *error: object) -> None:
-                    pass
+            def __exit__(self, *error: object) -> None:
+                pass
 
-            state.lock = Replacing()  # type: ignore[assignment]
-            for add in adds:
-                assert session.run(add).tolist() == [11, 21]
+        state.lock = Replacing()  # type: ignore[assignment]
+        for add in adds:
+            assert session.run(add).tolist() == [11, 21]
 
 
 class TestCounting:
@@ -213,43 +212,40 @@ class TestUnlocked:
 
 
 class TestReaders:
-    def test_do_not_wait_for_the_lock(self) -> None:
+    def test_do_not_wait_for_the_lock(self, session: tf.Session) -> None:
         v = tf.Variable(tf.ones([10]))
         read = tf.reduce_sum(v)
-        with tf.Session() as session:
-            session.run(v.initializer)
-            session.run(read)
-            sums: list[Any] = []
-            with state_of(session, v).lock:
-                reader = threading.Thread(target=lambda: sums.append(session.run(read)))
-                reader.start()
-                reader.join(10)
-                assert sums == [10]
+        session.run(v.initializer)
+        session.run(read)
+        sums: list[Any] = []
+        with state_of(session, v).lock:
+            reader = threading.Thread(target=lambda: sums.append(session.run(read)))
+            reader.start()
+            reader.join(10)
+            assert sums == [10]
 
-    def test_a_locked_update_waits(self) -> None:
+    def test_a_locked_update_waits(self, session: tf.Session) -> None:
         v = tf.Variable(tf.ones([10]))
         add, free = v.assign_add(tf.ones([10]), use_locking=True).op, v.assign_add(tf.ones([10])).op
-        with tf.Session() as session:
-            session.run(v.initializer)
-            session.run([add, free])
-            with state_of(session, v).lock:
-                writer = threading.Thread(target=session.run, args=(add,))
-                writer.start()
-                session.run(free)  # does not ask for the lock
-                writer.join(0.05)
-                assert writer.is_alive() and session.run(v)[0] == 4
-            writer.join(10)
-            assert session.run(v)[0] == 5
+        session.run(v.initializer)
+        session.run([add, free])
+        with state_of(session, v).lock:
+            writer = threading.Thread(target=session.run, args=(add,))
+            writer.start()
+            session.run(free)  # does not ask for the lock
+            writer.join(0.05)
+            assert writer.is_alive() and session.run(v)[0] == 4
+        writer.join(10)
+        assert session.run(v)[0] == 5
 
-    def test_a_value_does_not_change_after_the_step(self) -> None:
+    def test_a_value_does_not_change_after_the_step(self, session: tf.Session) -> None:
         """What ``run`` returned is the caller's, whatever other steps write later."""
         v = tf.Variable(tf.zeros([100_000]))
         add = v.assign_add(tf.ones([100_000])).op
-        with tf.Session() as session:
-            session.run(v.initializer)
-            value = session.run(v)
-            session.run(add)
-            assert np.all(value == 0)
+        session.run(v.initializer)
+        value = session.run(v)
+        session.run(add)
+        assert np.all(value == 0)
 
 
 def state_of(session: tf.Session, variable: tf.Variable) -> Variable:

@@ -117,7 +117,8 @@ def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     )
     sess.run(raw_ops._JoinReplicas(first, 0, ""))
     if op == "_NextUpdate":
-        return raw_ops._NextUpdate(first).ticket, "replicas 'r', for an update to make: 1 of 2 workers have joined"
+        update = raw_ops._NextUpdate(first, finishes=False)
+        return update.ticket, "replicas 'r', for an update to make: 1 of 2 workers have joined"
     if op == "_LeadReplicas":
         sess.run(raw_ops._LeadReplicas(first))
         sess.run(raw_ops._JoinReplicas(second, 0, ""))
@@ -173,11 +174,10 @@ def test_every_op_that_waits_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("op", sorted(CASES))
-def test_a_step_that_runs_out_of_time_says_what_it_waits_for(op: str, pipe: Path) -> None:
-    with tf.Session(config=tf.ConfigProto(compile="off")) as sess:
-        fetch, expected = CASES[op](sess)
-        with pytest.raises(tf.errors.DeadlineExceededError) as caught:
-            sess.run(fetch, options=SHORT)
+def test_a_step_that_runs_out_of_time_says_what_it_waits_for(interpreted: tf.Session, op: str, pipe: Path) -> None:
+    fetch, expected = CASES[op](interpreted)
+    with pytest.raises(tf.errors.DeadlineExceededError) as caught:
+        interpreted.run(fetch, options=SHORT)
     HELD.clear()
     if op in READ_THE_PIPE:
         pipe.write_bytes(b"")  # lets the reader go on, and end

@@ -71,28 +71,26 @@ def interval(stats, name):
 SLACK = 1_000_000  # nanoseconds: the two clocks are read one after the other
 
 
-def test_the_time_of_a_node_is_that_of_its_kernel():
+def test_the_time_of_a_node_is_that_of_its_kernel(session):
     inside = []
     called = tf.py_func(lambda v: inside.append(time.time_ns()) or v, [tf.constant(1.0)], tf.float32, name="called")
-    with tf.Session() as session:
-        _, stats = traced(session, called + 1.0)
+    _, stats = traced(session, called + 1.0)
     began, ended = interval(stats, "called")
     assert began - SLACK <= inside[0] <= ended + SLACK
     assert interval(stats, "add")[0] >= ended
 
 
-def test_nodes_that_wait_are_timed_until_they_are_over():
+def test_nodes_that_wait_are_timed_until_they_are_over(session):
     queue = tf.FIFOQueue(1, [tf.float32], shapes=[[]])
     value, enqueue = queue.dequeue(name="wait") * 2.0, queue.enqueue([5.0])
     results = []
-    with tf.Session() as session:
-        step = threading.Thread(target=lambda: results.append(traced(session, value)))
-        step.start()
-        while not session.waiting():
-            step.join(0.001)
-        filled = time.time_ns()
-        session.run(enqueue)
-        step.join(30)
+    step = threading.Thread(target=lambda: results.append(traced(session, value)))
+    step.start()
+    while not session.waiting():
+        step.join(0.001)
+    filled = time.time_ns()
+    session.run(enqueue)
+    step.join(30)
     ((got, stats),) = results
     began, ended = interval(stats, "wait")
     assert got == 10
@@ -123,17 +121,16 @@ def test_random_streams_and_state_are_those_of_steps_that_are_not_traced():
     assert plain[1] == mixed[1] == 4
 
 
-def test_steps_that_are_not_traced_have_no_clock_in_their_code():
+def test_steps_that_are_not_traced_have_no_clock_in_their_code(session):
     x = tf.placeholder(tf.float32, [2], "x")
     y = tf.exp(x) * 2.0
-    with tf.Session() as session:
-        session.run(y, {x: [0, 0]})
-        traced(session, y, {x: [0, 0]})
-        (plan,) = session._master._plans.values()
-        assert "clock" not in plan.programs[0].source
-        assert "clock" in plan.traced.plan.programs[0].source
-        assert traced(session, y, {x: [0, 0]})[0].tolist() == [2, 2]
-        assert len(session._master._plans) == 1
+    session.run(y, {x: [0, 0]})
+    traced(session, y, {x: [0, 0]})
+    (plan,) = session._master._plans.values()
+    assert "clock" not in plan.programs[0].source
+    assert "clock" in plan.traced.plan.programs[0].source
+    assert traced(session, y, {x: [0, 0]})[0].tolist() == [2, 2]
+    assert len(session._master._plans) == 1
 
 
 def test_what_is_not_asked_for_is_not_there():
@@ -148,32 +145,30 @@ def test_what_is_not_asked_for_is_not_there():
         traced(session, y)
 
 
-def test_errors_name_the_node_and_time_limits_hold():
+def test_errors_name_the_node_and_time_limits_hold(session):
     x = tf.placeholder(tf.float32, None)
     bad = tf.matmul(x, x, name="bad")
     waits = tf.FIFOQueue(1, [tf.float32]).dequeue()
-    with tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[\[node bad \("):
-            traced(session, bad, {x: np.ones([2, 3])})
-        assert traced(session, bad, {x: np.ones([1, 1])})[0] == 1
-        limited = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, timeout_in_ms=50)
-        with pytest.raises(tf.errors.DeadlineExceededError):
-            traced(session, waits, options=limited)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[\[node bad \("):
+        traced(session, bad, {x: np.ones([2, 3])})
+    assert traced(session, bad, {x: np.ones([1, 1])})[0] == 1
+    limited = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, timeout_in_ms=50)
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        traced(session, waits, options=limited)
 
 
-def test_traced_steps_of_several_threads_do_not_mix():
+def test_traced_steps_of_several_threads_do_not_mix(session):
     x = tf.placeholder(tf.float32, [], "x")
     y = tf.exp(x, name="y") + 1.0
     results = []
-    with tf.Session() as session:
-        count = len(list(labels(traced(session, y, {x: 0})[1])))
+    count = len(list(labels(traced(session, y, {x: 0})[1])))
 
-        def run():
-            for _ in range(20):
-                stats = traced(session, y, {x: 0})[1]
-                results.append(sum(len(d.node_stats) for d in stats.dev_stats))
+    def run():
+        for _ in range(20):
+            stats = traced(session, y, {x: 0})[1]
+            results.append(sum(len(d.node_stats) for d in stats.dev_stats))
 
-        run_threads(*[run] * 4)
+    run_threads(*[run] * 4)
     assert results == [count] * 80
 
 
@@ -217,8 +212,7 @@ def test_a_session_that_builds_a_cost_model_gives_cost_graphs():
     queue = tf.FIFOQueue(2, [tf.float32], name="queue")
     waits = tf.add(queue.dequeue(name="taken"), y, name="waits")
     called = tf.py_func(lambda v: v, [waits], tf.float32, name="called")
-    with tf.Session(config=tf.ConfigProto(graph_options=tf.GraphOptions(build_cost_model=1))) as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session(config=tf.ConfigProto(graph_options=tf.GraphOptions(build_cost_model=1))) as session:
         session.run(queue.enqueue(1.0))
         metadata = tf.RunMetadata()
         assert session.run(called, {x: [[1, 2, 3]]}, run_metadata=metadata) == 13.0

@@ -70,7 +70,7 @@ class LocalStepsOptimizer(ReplicasOptimizer):
         variables = [variable for _, variable in pairs]
         places = {v: Place(self._name, _read(self._copies[v]), v) for v in variables}
         update = self._next_update(step)
-        means = [(places[v].mean(update, [_read(v)]), v) for v in variables]
+        means = [(places[v].mean(update), v) for v in variables]
         self._make_updates(update, self._average(means, step), step)
 
         trained = self._opt.apply_gradients([(gradient, self._copies[variable]) for gradient, variable in pairs])

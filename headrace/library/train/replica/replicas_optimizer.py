@@ -28,6 +28,7 @@ from headrace.library.state.variable import Variable
 from headrace.library.state.variables import is_variable_initialized
 from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
 from headrace.library.train.queue_runner import QueueRunner, add_queue_runner
+from headrace.library.train.replica.finishing import Writes
 from headrace.library.train.replica.replicas_hook import ReplicasHook
 from headrace.library.train.session.run_hook import SessionRunHook
 from headrace.resources.stepping.step import deadline
@@ -52,33 +53,40 @@ class Place:
                 return raw_ops._StageTensor(self._handle, state.read_value(), value)
             return raw_ops._StageRows(self._handle, state.read_value(), value.indices, value.values)
 
-    def mean(self, update: Any, otherwise: Sequence[Tensor] = ()) -> Any:
-        """The mean of those that count; ``otherwise`` or zeros if the variable has this update already."""
+    def mean(self, update: Any) -> Any:
+        """The mean of those that count."""
         like, shape = self._like, self._variable.shape
         with device(self._variable.device):
             if isinstance(like, Tensor):
-                mean = raw_ops._TakeTensors(self._handle, *update, list(otherwise), dtype=like.dtype)
+                mean = raw_ops._MeanOfTensors(self._handle, update.counted, update.present, dtype=like.dtype)
                 mean.set_shape(shape)
                 return mean
-            indices, values = raw_ops._TakeRows(self._handle, *update, dtype=like.dtype, Tindices=like.indices.dtype)
+            indices, values = raw_ops._MeanOfRows(
+                self._handle, update.counted, update.present, dtype=like.dtype, Tindices=like.indices.dtype
+            )
             values.set_shape([None, *shape[1:]])
             return IndexedSlices(values, indices, like.dense_shape)
 
 
 class _Updater(QueueRunner):
-    """A thread that makes updates once its session leads.
+    """A thread that makes updates once its session leads; first it finishes the one that another has begun.
 
     It waits for that in a step of its own: the step of an update reads what others have written before.
     """
 
-    def __init__(self, replica: Operation, lead: Operation, update: Operation) -> None:
+    def __init__(self, replica: Operation, lead: Tensor, finish: Operation, update: Operation) -> None:
         nothing = no_op(name="nothing_to_close")
         super().__init__(replica, [update], close_op=nothing, cancel_op=nothing)
-        self._lead = lead
+        self._lead, self._finish = lead, finish
 
     def _enqueue(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
-        steps = iter([sess.make_callable(self._lead)])
         update = sess.make_callable(enqueue_op)
+
+        def lead() -> None:
+            if sess.run(self._lead):
+                sess.run(self._finish)
+
+        steps = iter([lead])
 
         def run() -> None:
             with deadline(inf):  # it waits most of the time, and that is no reason to say so
@@ -161,18 +169,24 @@ class ReplicasOptimizer(Optimizer):
                 joined, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="state", dtype=int64
             )
 
-    def _next_update(self, step: Any) -> Any:
+    def _next_update(self, step: Any, finishes: bool = False) -> Any:
         """Waits until this worker is asked to make an update: its ticket, who counts, who is present."""
         with device(step.device):
-            return raw_ops._NextUpdate(self._replica)
+            return raw_ops._NextUpdate(self._replica, finishes=finishes)
 
     def _make_updates(self, update: Any, made: Operation, step: Any) -> None:
         """A thread of every session would make the updates; one of them does."""
+        writes = Writes(self._name, update, made)
+        begun = self._next_update(step, finishes=True)
         with device(step.device):
             lead = raw_ops._LeadReplicas(self._replica)
-            with control_dependencies([made]):
-                told = raw_ops._UpdateIsMade(self._replica, update.ticket)
-        add_queue_runner(_Updater(self._replica.op, lead, told))
+        finished = self._tell(begun, writes.finish(begun), step)  # copied before there are notes
+        add_queue_runner(_Updater(self._replica.op, lead, finished, self._tell(update, writes.note(), step)))
+
+    def _tell(self, update: Any, made: Operation, step: Any) -> Operation:
+        """Says that an update is made."""
+        with device(step.device), control_dependencies([made]):
+            return raw_ops._UpdateIsMade(self._replica, update.ticket)  # type: ignore[no-any-return]
 
     def report(self, session: Any) -> dict[str, Any]:
         """What was counted so far, in the whole job.

@@ -77,11 +77,16 @@ class ReferenceVariableSaveable(SaveableObject):
     def __init__(self, var: Any, slice_spec: str, name: str) -> None:
         super().__init__(var, [SaveSpec(var, slice_spec, name, dtype=var.dtype)], name)
 
+    @property
+    def handle(self) -> Tensor:
+        """What stands for the variable itself."""
+        return self.op if isinstance(self.op, Tensor) else self.op._ref()
+
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
         value = restored_tensors[0]
         if restored_shapes is not None:
             value = raw_ops.Reshape(value, _as_tensor(restored_shapes[0]))
-        ref = self.op if isinstance(self.op, Tensor) else self.op._ref()
+        ref = self.handle
         validate = restored_shapes is None and ref.shape.is_fully_defined()
         return raw_ops.Assign(ref, value, validate_shape=validate)
 
@@ -99,6 +104,11 @@ class ResourceVariableSaveable(SaveableObject):
         else:
             raise ValueError(f"Saveable is neither a resource variable nor a read operation. Got: {var!r}")
         super().__init__(var, [SaveSpec(tensor, slice_spec, name, dtype=var.dtype, device=var.device)], name)
+
+    @property
+    def handle(self) -> Tensor:
+        """What stands for the variable itself."""
+        return self.handle_op
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
         value = restored_tensors[0]

@@ -26,6 +26,7 @@ from headrace.library.state.global_step import global_step as step_of
 from headrace.library.train.saver import saveable as saving
 from headrace.library.train.saver.background import Background
 from headrace.library.train.saver.builder import BulkSaverBuilder
+from headrace.library.train.saver.incremental import IncrementalSaverBuilder, Increments, checked_incremental
 from headrace.library.train.saver.leftovers import remove_parts, remove_stale
 from headrace.library.train.saver.meta_graph import add_meta_graph, export_meta_graph, naming
 from headrace.library.train.saver.one_at_a_time import one_at_a_time
@@ -59,6 +60,8 @@ class Saver:
     These are Headrace's own.  ``asynchronous``: `save` copies the variables, which takes their memory once more, and a thread
     writes them; `wait` waits for it.  ``consistent``: no step writes a saved variable while it is read; a step that does so
     already is waited for, ``consistent_wait_secs`` at most.  ``last_save`` says whether other steps wrote meanwhile.
+    ``incremental``: every so many saves one is whole; of large variables the others have the rows that were written since the
+    save before.  They are read together with those they build on, which are kept as long.
 
     >>> import tempfile
     >>> v = tf.Variable([1.0, 2.0], name='v')
@@ -79,7 +82,7 @@ class Saver:
         saver_def: Any = None, builder: Any = None, defer_build: bool = False, allow_empty: bool = False,
         write_version: int = V2, pad_step_number: bool = False, save_relative_paths: bool = False,
         filename: str | None = None, *, asynchronous: bool = False, consistent: bool = False,
-        consistent_wait_secs: float = 60.0,
+        consistent_wait_secs: float = 60.0, incremental: int | None = None,
     ) -> None:  # fmt: skip
         if defer_build and var_list:
             raise ValueError(
@@ -111,6 +114,7 @@ class Saver:
                 raise TypeError(f"{option} must be True or False, got {value!r} {at()}")
         if isinstance(consistent_wait_secs, bool) or not isinstance(consistent_wait_secs, (int, float)):
             raise TypeError(f"consistent_wait_secs must be a number of seconds, got {consistent_wait_secs!r} {at()}")
+        self._increments = Increments(checked_incremental(incremental, saver_def, builder))
         self._consistent = consistent
         self._consistent_wait_secs = consistent_wait_secs
         self._asynchronous = asynchronous
@@ -142,7 +146,8 @@ class Saver:
 
     def _build_nodes(self) -> None:
         if self._builder is None:
-            self._builder = BulkSaverBuilder(self._write_version)
+            builder_class = IncrementalSaverBuilder if self._increments.every > 1 else BulkSaverBuilder
+            self._builder = builder_class(self._write_version)
         if self._write_version != V2:
             log.warning("Saver(write_version=SaverDef.V1): checkpoints are written in the V2 format; V1 is only read.")
         if self._var_list is None:
@@ -217,23 +222,30 @@ class Saver:
         self.set_last_checkpoints_with_time(recovered)
 
     def _remember(self, path: str) -> None:
-        if not self.saver_def.max_to_keep:
+        """Keeps the newest checkpoints, and those that they build on."""
+        most = self.saver_def.max_to_keep
+        if not most:
             return
-        self._last_checkpoints = [entry for entry in self._last_checkpoints if entry[0] != path] + [(path, time.time())]
-        if len(self._last_checkpoints) > self.saver_def.max_to_keep:
-            self._checkpoints_to_be_deleted.append(self._last_checkpoints.pop(0))
+        entries = [entry for entry in self._last_checkpoints if entry[0] != path] + [(path, time.time())]
+        newest = [one for one, _ in entries[-most:]]
+        in_use = {*newest, *self._increments.needed(newest)}
+        self._last_checkpoints = [entry for entry in entries if entry[0] in in_use]
+        self._checkpoints_to_be_deleted += [entry for entry in entries if entry[0] not in in_use]
 
     def _remove_old(self, meta_graph_suffix: str) -> None:
-        if not self._checkpoints_to_be_deleted:
-            return
-        path, saved_at = self._checkpoints_to_be_deleted.pop(0)
-        if saved_at > self._next_checkpoint_time:  # kept for good
-            self._next_checkpoint_time += self.saver_def.keep_checkpoint_every_n_hours * 3600
-            return
-        try:
-            remove_checkpoint(path, self.saver_def.version, meta_graph_suffix)
-        except (errors.OpError, OSError) as error:
-            log.warning("Ignoring: %s", error)
+        old, self._checkpoints_to_be_deleted = self._checkpoints_to_be_deleted, []
+        spared: set[str] = set()
+        for path, saved_at in old:
+            if saved_at > self._next_checkpoint_time:  # kept for good, with what it builds on
+                self._next_checkpoint_time += self.saver_def.keep_checkpoint_every_n_hours * 3600
+                spared |= {path, *self._increments.needed([path])}
+        for path, _ in old[::-1]:  # none is left without what it builds on
+            if path in spared:
+                continue
+            try:
+                remove_checkpoint(path, self.saver_def.version, meta_graph_suffix)
+            except (errors.OpError, OSError) as error:
+                log.warning("Ignoring: %s", error)
 
     # ---- saving
 
@@ -293,9 +305,8 @@ class Saver:
                 if context.executing_eagerly():
                     self._builder.save_op(path, self._eager_saveables)
                     return path
-                return as_str_any(
-                    sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
-                )
+                feeds = {self.saver_def.filename_tensor_name: path, **self._increments.feeds(self._builder, path)}
+                return as_str_any(sess.run(self.saver_def.save_tensor_name, feeds))
         except (errors.FailedPreconditionError, errors.NotFoundError):
             if folder and not file.exists(folder):
                 raise ValueError(f"Parent directory of {path} doesn't exist, can't save. {at()}") from None
@@ -339,6 +350,7 @@ class Saver:
             file.write_durably(meta_graph_filename(prefix, suffix), message)
         if confirm is not None:
             confirm()
+        self._increments.done(prefix)
         if latest_filename is not None:
             self._remember(prefix)
             folder, checkpoints = os.path.dirname(prefix), self.last_checkpoints
@@ -403,6 +415,7 @@ class Saver:
             raise RuntimeError(f"`build()` should be called before restore if defer_build==True {at()}")
         prefix = _path_text(save_path)
         self._background.join()
+        self._increments.begin_anew()
         if not checkpoint_exists(prefix):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {prefix} {at()}")
         if not context.executing_eagerly():
@@ -428,6 +441,7 @@ class Saver:
         if takers is None or self._is_empty:
             self.restore(sess, prefix)
             return 0
+        self._increments.begin_anew()
         matching = [taker for name in names or () for taker in takers.get(name, ())]
         log.info("Restoring %d of %d variables from %s", len(matching), len(takers), prefix)
         check_restore(sess.graph, self.saver_def.restore_op_name, prefix)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headrace.core import errors, file
-from headrace.resources.file.bundle.entry import Entry, data_name, index_name
+from headrace.resources.file.bundle.entry import Entry, Lineage, data_name, index_name
 from headrace.resources.file.bundle.reader import BundleReader
 from headrace.resources.file.bundle.writer import free_count, publish_index
 
@@ -20,6 +20,7 @@ def merge_bundles(
     All indexes are read and compared before the first file is renamed.  The merged index is written last.
     """
     merged: dict[bytes, Entry] = {}
+    lineage = Lineage()
     moves: list[str] = []
     if allow_missing:
         prefixes = [prefix for prefix in prefixes if file.exists(index_name(prefix))]
@@ -28,6 +29,7 @@ def merge_bundles(
     for prefix in prefixes:
         reader = BundleReader(prefix)
         entries, shards = reader.raw_entries, reader.shards
+        lineage = _same_lineage(lineage, reader.lineage, destination)
         numbers = {}
         for shard in sorted({entry.shard for entry in entries.values() if not entry.slices}):
             numbers[shard] = len(moves)
@@ -42,7 +44,7 @@ def merge_bundles(
     try:
         for shard, path in enumerate(moves):
             file.replace(path, data_name(destination, shard, count))
-        publish_index(destination, merged, count)
+        publish_index(destination, merged, count, lineage)
     except BaseException:
         if not _is_published(destination, count):
             for shard in range(len(moves)):
@@ -75,3 +77,13 @@ def _joined(one: Entry, other: Entry, key: bytes, prefix: str) -> Entry:
             f"{other.dtype.name} {list(other.shape)}",
         )  # fmt: skip
     return replace(one, slices=one.slices + other.slices)
+
+
+def _same_lineage(one: Lineage, other: Lineage, destination: str) -> Lineage:
+    """That of the whole: of several, one may have no base, or nothing at all."""
+    longer, shorter = sorted((one, other), key=lambda lineage: (lineage.base, lineage.own_id), reverse=True)
+    if shorter not in (longer, Lineage(longer.own_id), Lineage()):
+        raise errors.InvalidArgumentError(
+            None, None, f"the bundles to merge into {destination} do not belong together: {one} and {other}"
+        )
+    return longer

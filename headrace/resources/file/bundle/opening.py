@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headrace.core import errors, file
+from headrace.resources.file.bundle.base import held_bundle
 from headrace.resources.file.bundle.checkpoint import Checkpoint
 from headrace.resources.file.bundle.entry import index_name
-from headrace.resources.file.bundle.reader import held_bundle
 from headrace.resources.file.bundle.v1 import V1Reader
 
 

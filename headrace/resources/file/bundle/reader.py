@@ -1,4 +1,7 @@
-"""Reading a bundle: its index, then tensors and slices of them, each checked against its checksum."""
+"""Reading a bundle: its index, then tensors and slices of them, each checked against its checksum.
+
+A bundle may have only some rows of a tensor.  The others are in its base, which may have a base too (base.py).
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from headrace.core.checksum import crc32c, masked
 from headrace.core.dtypes import DType
 from headrace.resources.file.bundle.checkpoint import Checkpoint
 from headrace.resources.file.bundle.entry import (
-    VERSION,
+    INCREMENTS,
     Entry,
+    Lineage,
     data_name,
     index_name,
     read_entry,
@@ -38,6 +42,8 @@ class BundleReader(Checkpoint):
         self._files: dict[int, IO[bytes]] = {}
         self._maps: dict[int, Any] = {}
         self.raw_entries: dict[bytes, Entry] = {}  # by key: those of slices too
+        self.lineage = Lineage()
+        self.base: BundleReader | None = None  # where the rows are that this one lacks
         with file.open_file(self._index, "rb") as opened, file.file_errors(self._index):
             items = list(Table(opened, self._index).items())
         self._take(items)
@@ -52,17 +58,18 @@ class BundleReader(Checkpoint):
                 self.raw_entries[name] = read_entry(value)
         except (ValueError, TypeError) as error:
             raise errors.DataLossError(None, None, f"{self._index}: the entry {name!r} is damaged: {error}") from None
-        if header.min_consumer > VERSION or header.producer < 1:
+        if header.min_consumer > INCREMENTS or header.producer < 1:
             raise errors.InvalidArgumentError(
                 None, None,
                 f"{self._index} has version {header.producer} of the format, for readers of version {header.min_consumer}; "
-                f"this reader has version {VERSION}",
+                f"this reader has version {INCREMENTS}",
             )  # fmt: skip
         if header.big_endian:
             raise errors.UnimplementedError(
                 None, None, f"{self._index}: the bundle was written on a big-endian machine, which is not supported"
             )
         self.shards = header.shards
+        self.lineage = header.lineage
         self.entries = {_text(key): entry for key, entry in self.raw_entries.items() if not key.startswith(b"\0")}
 
     def close(self) -> None:
@@ -71,6 +78,8 @@ class BundleReader(Checkpoint):
             opened.close()
         self._files.clear()
         self._maps.clear()
+        if self.base is not None:
+            self.base.close()
 
     def hold(self) -> None:
         """Opens all data files, so that what is read belongs together even if the bundle is replaced meanwhile."""
@@ -80,7 +89,8 @@ class BundleReader(Checkpoint):
 
     def _read_piece(self, name: str, dtype: DType, piece: Extents, shape: tuple[int, ...]) -> Any:
         text = f"{name} (slice {extents_text(piece)})"
-        entry = self.raw_entries.get(slice_key(name.encode("utf-8", "surrogateescape"), piece))
+        key = slice_key(_key(name), piece)
+        entry = self.raw_entries.get(key)
         if entry is None:
             raise errors.DataLossError(None, None, f"{self._index}: there is no entry for {text}")
         if entry.dtype != dtype or entry.shape != shape or entry.slices:
@@ -88,17 +98,42 @@ class BundleReader(Checkpoint):
                 None, None,
                 f"{self._index}: {text} should be {dtype.name} {list(shape)}, but is {entry.dtype.name} {list(entry.shape)}",
             )  # fmt: skip
-        return self._read_whole(text, entry)
+        return self._read_key(text, key, entry)
 
     def _read_whole(self, name: str, entry: Entry) -> Any:
+        return self._read_key(name, _key(name), entry)
+
+    def _read_key(self, name: str, key: bytes, entry: Entry) -> Any:
         path, data = self._place(name, entry)
         with file.file_errors(path):
+            if entry.rows is not None:
+                return _with_rows(self._read_in_base(name, key, entry), data, name, entry, path)
             if entry.dtype == dtypes.string:
                 return _read_strings(data, name, entry, path)
             return _read_numbers(data, name, entry, path)
 
+    def _read_in_base(self, name: str, key: bytes, entry: Entry) -> Any:
+        """What the base has under the same key."""
+        if self.base is None:
+            raise errors.DataLossError(None, None, f"{self._index}: {name} has some rows only, but no base is named")
+        in_base = self.base.raw_entries.get(key)
+        if in_base is None or in_base.slices or (in_base.dtype, in_base.shape) != (entry.dtype, entry.shape):
+            found = (
+                "nothing"
+                if in_base is None
+                else f"{in_base.dtype.name} {list(in_base.shape)}{' in slices' * bool(in_base.slices)}"
+            )
+            raise errors.DataLossError(
+                None, None,
+                f"{self._index}: {name} is {entry.dtype.name} {list(entry.shape)}, with {entry.rows} rows here and the others in "
+                f"the base {self.base.prefix}, which has {found} under this name",
+            )  # fmt: skip
+        return self.base._read_key(name, key, in_base)
+
     def map(self, name: str) -> Any:
         entry = self.entry(name)
+        if entry.rows is not None:
+            return None
         if entry.slices or not self.is_parallel or entry.size < _WORTH_MAPPING or entry.dtype in _UNMAPPED:
             return None
         stored = stored_dtype(entry.dtype)
@@ -147,9 +182,30 @@ def _read_numbers(data: IO[bytes], name: str, entry: Entry, path: str) -> Any:
         _fill(data, entry.offset + at, piece, name, path)
         crc = crc32c(piece, crc)
     _check_crc(masked(crc), entry.crc, name, path)
+    _check_bools(flat, name, entry, path)
+    return array
+
+
+def _with_rows(array: Any, data: IO[bytes], name: str, entry: Entry, path: str) -> Any:
+    """The tensor as the base has it, with the rows that this bundle has."""
+    raw = np.empty(entry.size, np.uint8)
+    _fill(data, entry.offset, raw, name, path)
+    _check_crc(masked(crc32c(raw)), entry.crc, name, path)
+    end = 8 * (entry.rows or 0)
+    numbers, values = raw[:end].view(np.int64), raw[end:]
+    _check_bools(values, name, entry, path)
+    if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(array):
+        raise errors.DataLossError(
+            None, None,
+            f"{path}: {name} has row {numbers.min() if numbers.min() < 0 else numbers.max()}, its base has {len(array)} rows",
+        )  # fmt: skip
+    array[numbers] = values.view(array.dtype).reshape(len(numbers), *array.shape[1:])
+    return array
+
+
+def _check_bools(flat: Any, name: str, entry: Entry, path: str) -> None:
     if entry.dtype == dtypes.bool and flat.size and flat.max() > 1:
         raise errors.DataLossError(None, None, f"{path}: {name} has values that are no bools")
-    return array
 
 
 def _empty(entry: Entry, dtype: Any, name: str, path: str) -> Any:
@@ -217,19 +273,8 @@ def _check_crc(found: int, expected: int, name: str, path: str) -> None:
         )
 
 
-def held_bundle(prefix: str) -> BundleReader:
-    """A bundle with all its data files open.  Tries again if it is replaced while it is opened."""
-    entries: dict[bytes, Entry] | None = None
-    while True:
-        reader = BundleReader(prefix)
-        try:
-            reader.hold()
-            return reader
-        except errors.OpError:
-            reader.close()
-            if reader.raw_entries == entries:  # nobody replaces it: a data file is missing
-                raise
-            entries = reader.raw_entries
+def _key(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
 
 
 def _text(key: bytes) -> str:

@@ -9,8 +9,9 @@ of ``-of-00001``), and removes the old files last.
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from headrace.core import dtypes, errors, file, wire
 from headrace.core.checksum import crc32c, masked
 from headrace.core.dtypes import DType
-from headrace.resources.file.bundle.entry import Entry, Header, data_name, index_name, shards_in_name, stored_dtype
+from headrace.resources.file.bundle.entry import Entry, Header, Lineage, data_name, index_name, shards_in_name
 from headrace.resources.file.bundle.extents import Extents, is_whole, slice_key
 from headrace.resources.file.bundle.removal import remove_data
 from headrace.resources.file.bundle.table import table_bytes
@@ -34,8 +35,9 @@ class BundleWriter:
     Memory of its own is small: numbers go from the caller's pieces to the file.  Not thread-safe.
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, lineage: Lineage = Lineage()) -> None:  # noqa: B008 - it cannot be changed
         self.prefix = prefix
+        self._lineage = lineage
         self._entries: dict[bytes, Entry] = {}
         self._offset = 0
         self._begun = 0  # bytes that the disk was told to begin with
@@ -70,19 +72,32 @@ class BundleWriter:
 
         ``part`` is the full shape, and the extents in it, of a tensor that is a slice of a larger one.
         """
-        key = self._key(name, dtype, shape, part)
+        self._add(name, Entry(dtype, tuple(shape)), pieces, part)
+
+    def add_rows(
+        self, name: str, dtype: DType, shape: tuple[int, ...], rows: Any, pieces: Iterable[Any],
+        part: tuple[tuple[int, ...], Extents] | None = None,
+    ) -> None:  # fmt: skip
+        """Writes some rows of a tensor of this shape, whose others are as in the base: their numbers (int64) and their values."""
+        entry = Entry(dtype, tuple(shape), rows=len(rows))
+        self._add(name, entry, chain(array_pieces(rows), pieces), part)
+
+    def _add(
+        self, name: str, entry: Entry, pieces: Iterable[Any], part: tuple[tuple[int, ...], Extents] | None
+    ) -> None:
+        key = self._key(name, entry.dtype, entry.shape, part)
         crc, size = 0, 0
         for piece in pieces:
             crc = crc32c(piece, crc)
             self._file.write(piece)
             size += len(piece)
             self._write_back(self._offset + size)
-        expected = math.prod(shape) * stored_dtype(dtype).itemsize
+        expected = entry.expected_size
         if size != expected:
             raise errors.InternalError(
                 None, None, f"the pieces of {name} have {size} bytes, its shape asks for {expected}"
             )
-        self._place(key, dtype, shape, size, crc)
+        self._place(key, entry, size, crc)
 
     def add_strings(self, name: str, strings: Any, part: tuple[tuple[int, ...], Extents] | None = None) -> None:
         """Writes an array of bytes objects: all lengths, their checksum, all bytes."""
@@ -97,7 +112,7 @@ class BundleWriter:
         for item in items:
             crc = crc32c(item, crc)
             self._file.write(item)
-        self._place(key, dtypes.string, strings.shape, len(head) + sum(lengths), crc)
+        self._place(key, Entry(dtypes.string, tuple(strings.shape)), len(head) + sum(lengths), crc)
 
     def _key(
         self, name: str, dtype: DType, shape: tuple[int, ...], part: tuple[tuple[int, ...], Extents] | None
@@ -119,8 +134,8 @@ class BundleWriter:
             raise errors.InvalidArgumentError(None, None, f"Adding duplicate key: {name}")
         return key
 
-    def _place(self, key: bytes, dtype: DType, shape: tuple[int, ...], size: int, crc: int) -> None:
-        self._entries[key] = Entry(dtype, tuple(shape), 0, self._offset, size, masked(crc))
+    def _place(self, key: bytes, entry: Entry, size: int, crc: int) -> None:
+        self._entries[key] = replace(entry, offset=self._offset, size=size, crc=masked(crc))
         self._offset += size
         self._write_back(self._offset)
 
@@ -134,7 +149,7 @@ class BundleWriter:
         """Makes the bundle last, and then visible."""
         file.sync(self._file)
         self._file.close()
-        publish_index(self.prefix, self._entries, self._shards)
+        publish_index(self.prefix, self._entries, self._shards, self._lineage)
 
     def abandon(self) -> None:
         """Removes what was written."""
@@ -144,9 +159,16 @@ class BundleWriter:
             file.remove(self._path)
 
 
-def publish_index(prefix: str, entries: dict[bytes, Entry], shards: int) -> None:
-    """Writes the index, with which the bundle becomes visible; then removes the data files of the bundle it replaces."""
-    items = [(b"", Header(shards).encode())] + [(key, entries[key].encode()) for key in sorted(entries)]
+def publish_index(prefix: str, entries: dict[bytes, Entry], shards: int, lineage: Lineage) -> None:
+    """Writes the index, with which the bundle becomes visible; then removes the data files of the bundle it replaces.
+
+    A bundle that has all rows of all its tensors needs no base.
+    """
+    if all(entry.rows is None for entry in entries.values()):
+        lineage = Lineage(lineage.own_id)
+    items = [(b"", Header(shards, lineage=lineage).encode())] + [
+        (key, entries[key].encode()) for key in sorted(entries)
+    ]
     file.sync_folder(prefix)  # the name of the data file must last before the index speaks of it
     file.write_durably(index_name(prefix), table_bytes(items))
     file.remove_unfinished(index_name(prefix))

@@ -236,7 +236,7 @@ class QueueMachine:
 
     def describe(self, attempt: Attempt) -> str:
         if isinstance(attempt, Take):
-            wish = f"{attempt.count} {_are(attempt.count)} asked for"
+            wish = f"{attempt.count} {'is' if attempt.count == 1 else 'are'} asked for"
             if attempt.gathered:
                 wish += f" and {len(attempt.gathered)} of them gathered"
         elif isinstance(attempt, Offer):
@@ -254,7 +254,3 @@ class QueueMachine:
         if isinstance(self.store, ShuffleStore) and not self.closed:
             text += f", of which {self.store.min_after_dequeue} must stay"
         return text + (" and is closed" if self.closed else "")
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"

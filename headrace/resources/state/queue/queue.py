@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from headrace.core.dtypes import string
+from headrace.resources.calling.batch import rows_of, stack, whole
+from headrace.resources.calling.value import TORCH_DTYPES
+from headrace.resources.state.movable import Contents, Movable
 from headrace.resources.state.queue.machine import Close, Offer, QueueMachine, Take, TakeOne
 from headrace.resources.state.queue.store import Element, Store
 from headrace.resources.stepping.attempt import Driver, finish
 from headrace.resources.stepping.waiting import Done, Wait
 
 
-class Queue(Driver):
+class Queue(Driver, Movable):
     """A bounded queue of elements.  Thread-safe, never blocks: a call that cannot end now returns a `Wait`.
 
     Every call ends by calling `done` exactly once, outside the lock.  Calls that add end with None, `dequeue` with an
@@ -90,6 +94,26 @@ class Queue(Driver):
         with self._lock:
             ended = self._machine.replace(elements, position, closed)
         finish(ended)
+
+    def packed(self) -> Contents | None:
+        """Component by component: a batch where the shapes are equal, else one tensor for each element."""
+        if any(dtype.base_dtype not in TORCH_DTYPES and dtype.base_dtype != string for dtype in self.dtypes):
+            return None  # variants stay in their process
+        elements, position, closed = self.state()
+        tensors: list[Any] = []
+        batched = []
+        for values in zip(*map(whole, elements), strict=True):
+            batched.append(len({tuple(value.shape) for value in values}) == 1)
+            tensors += stack([(value,) for value in values]) if batched[-1] else values
+        return {"count": len(elements), "position": position, "closed": closed, "batched": batched}, tensors
+
+    def unpack(self, data: dict[str, Any], tensors: Sequence[Any]) -> None:
+        rest, columns = list(tensors), []
+        for batched in data["batched"]:
+            size = 1 if batched else data["count"]
+            column, rest = rest[:size], rest[size:]
+            columns.append(rows_of(column[0]) if batched else column)
+        self.restore(list(zip(*columns, strict=True)), data["position"], data["closed"])
 
     def waiting(self) -> tuple[int, int]:
         """How many calls wait to add, and how many wait to take."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace.core.dtypes import string
 from headrace.core.errors import InvalidArgumentError, OutOfRangeError
+from headrace.resources.state.movable import Contents, Movable
 from headrace.resources.state.queue.queue import Queue
 from headrace.resources.state.reader.machine import Read, ReaderMachine
 from headrace.resources.state.reader.records import Records
@@ -20,7 +21,7 @@ from headrace.resources.stepping.attempt import Ended, finish
 from headrace.resources.stepping.waiting import Done, Wait
 
 
-class Reader:
+class Reader(Movable):
     """Thread-safe; no call waits.  The lock is held while a file is read, never while a queue or a callback is called."""
 
     def __init__(
@@ -140,6 +141,13 @@ class Reader:
     def restore(self, state: bytes) -> None:
         with self._lock:
             self._machine.restore(state)
+
+    def packed(self) -> Contents | None:
+        unit, counts = self.position()
+        return {"unit": unit, "counts": counts}, []
+
+    def unpack(self, data: dict[str, Any], tensors: Sequence[Any]) -> None:
+        self.move(data["unit"], data["counts"])
 
     def position(self) -> tuple[bytes, list[int]]:
         """The work unit and counts that `move` takes."""

@@ -7,7 +7,8 @@ With `gathers` (synchronous, backup workers, quorum) there are *updates*, one af
 their gradients are *counted*, and one of the members, who *leads*, makes the update from them.  Gradients that arrive later for
 the same update are late: they are dropped.  Without `gathers` (asynchronous, bounded staleness) each arrival is an update.
 
-A member that is lost is not waited for, unless `elastic` is false.  If the one that leads is lost, the next in line does.
+A member that is lost is not waited for, unless `elastic` is false.  If the one that leads is lost, the next in line does: it
+finishes the update that was begun, of the gradients of the same members, under the same ticket.
 
 An aggregator that follows another, whose process was lost, hears from those that join how many they were.  Some of them may have
 been lost in the same moment: when nobody has joined for `patience` seconds, the job goes on with those that are there.
@@ -94,7 +95,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """It waits for the next update to make."""
+    """It waits for the next update to make.  If one was begun, it will leave out what is done of it."""
 
     member: int
 
@@ -140,9 +141,9 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """``by`` makes an update of the gradients of those that are ``counted``; of other members that are not ``present`` none stay.
+    """``by`` makes an update of the gradients of those that are ``counted``; of others that are not ``present`` none stay.
 
-    ``ticket``: the same if the update is handed out again, because the one that had it was lost.
+    Handed out again, because the one that had it was lost, it has the same ``ticket``, and the same members count.
     """
 
     by: int
@@ -202,6 +203,8 @@ class Aggregator:
         self._line: dict[int, bool] = {}  # who would lead; the first does, and is told once
         self._ready = False  # whether it waits for an update
         self._update: Update | None = None  # that is being made
+        self._begun: Update | None = None  # that somebody was to make who is lost, or has failed
+        self._witnesses: set[int] = set()  # who were members then
         self._counted: tuple[int, ...] = ()  # for the next one, as long as nobody is ready to make it
         self._needed = rule.needed
         self._arrived: dict[int, None] = {}  # for the next one, in this order
@@ -260,7 +263,11 @@ class Aggregator:
         if self._complete_at is not None and not self.members:  # the next to join begins to wait
             self._complete_at = None
             told.append(Wake(inf))
-        return [*told, *self._stand_down(number), *self._go_on(now)]
+        told += self._stand_down(number)
+        if self._begun is not None and self._witnesses.isdisjoint(self.members):
+            self._begun = None  # all have left or joined anew: a server was lost, and what it had was restored
+            self._ticket += 1
+        return [*told, *self._go_on(now)]
 
     def _go_on(self, now: float) -> list[Instruction]:
         if self.rule.gathers:
@@ -335,6 +342,8 @@ class Aggregator:
         """Hands out the next update if enough have arrived for it."""
         if self._update is not None or self._counted or not self.complete or not self.rule.gathers:
             return []
+        if self._begun is not None:
+            return self._hand_out()
         arrived, needed = self._arrived, self.needed()
         if not arrived or len(arrived) < needed:
             return []
@@ -366,15 +375,24 @@ class Aggregator:
         """Who makes the updates."""
         return next(iter(self._line), None)
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether an update was begun, and nobody makes it now."""
+        return self._begun is not None
+
+    def _give_up(self) -> None:
+        """The update under way is not finished by the one that had it."""
+        if self._update is not None:
+            self._begun, self._update = self._update, None
+            self._witnesses = set(self.members)
+            self.repeated += 1
+
     def _stand_down(self, number: int) -> list[Instruction]:
-        """If it made an update, that is made again of what those brought that are still here."""
         if number not in self._line:
             return []
         if number == self.leader:
             self._ready = False
-            if self._update is not None:
-                self._update = None
-                self.repeated += 1
+            self._give_up()
         del self._line[number]
         return self._lead()
 
@@ -382,16 +400,15 @@ class Aggregator:
         told = self._stand(number)
         if number != self.leader:
             return told
-        if self._update is not None:  # it has failed to make it
-            self._update = None
-            self.repeated += 1
+        self._give_up()  # it has failed to make it
         self._ready = True
         return [*told, *(self._hand_out() if self._counted else self._decide(now))]
 
     def _hand_out(self) -> list[Instruction]:
-        if not self._counted or not self._ready or self.leader is None:
+        counted = self._counted if self._begun is None else self._begun.counted
+        if not counted or not self._ready or self.leader is None:
             return []
-        counted, self._counted, self._ready = self._counted, (), False
+        self._begun, self._counted, self._ready = None, (), False
         self._update = Update(self.leader, self._ticket, counted, tuple(self.members))
         return [self._update]
 
@@ -439,6 +456,8 @@ class Aggregator:
             return f"the slowest worker is at step {self._floor}; computing: {names or 'nobody'}"
         if self._update is not None:
             return f"update {self.updates} is being made by {self._name(self._update.by)}"
+        if self._begun is not None:
+            return f"update {self.updates} was begun by a worker that is lost, and nobody finishes it yet"
         if self._counted:
             return f"update {self.updates} has its gradients, and nobody makes it: no session runs its queue runners"
         return f"update {self.updates} needs {self.needed()} gradients; computing: {names or 'nobody'}"

@@ -61,8 +61,14 @@ class Candidacy(Arrival):
 class Offer(Arrival):
     """A member that leads waits for an update to make."""
 
+    __slots__ = ("finishes",)
+
     called = "NextUpdate"
     for_room = True
+
+    def __init__(self, member: int, finishes: bool, done: Done) -> None:
+        super().__init__(member, done)
+        self.finishes = finishes
 
 
 _WAITS: Final[dict[type, str]] = {Arrival: "to go on", Candidacy: "to lead", Offer: "for an update to make"}
@@ -80,6 +86,7 @@ class Replicas:
         self._made_at = made_at
         self._waiting: dict[type, dict[int, Any]] = {Arrival: {}, Candidacy: {}, Offer: {}}
         self._timer: threading.Timer | None = None
+        self._handed_out = -1  # the ticket of the last update
 
     def check(self, rule: Rule) -> None:
         """Refuses who trains by other rules under this name."""
@@ -127,12 +134,12 @@ class Replicas:
         return self._wait(Arrival(member, done), Arrive(member, step))
 
     def stand(self, member: int, done: Done) -> Wait | None:
-        """Ends when the member leads: it makes updates until its session ends."""
+        """Ends when the member leads, with whether an update was begun: it makes updates until its session ends."""
         return self._wait(Candidacy(member, done), Stand(member))
 
-    def offer(self, member: int, done: Done) -> Wait | None:
-        """Ends with an update to make."""
-        return self._wait(Offer(member, done), Ready(member))
+    def offer(self, member: int, finishes: bool, done: Done) -> Wait | None:
+        """Ends with an update to make.  ``finishes``: one that was begun too, as it leaves out what is done of it."""
+        return self._wait(Offer(member, finishes, done), Ready(member))
 
     def updated(self, ticket: int) -> None:
         """The update is made."""
@@ -158,6 +165,10 @@ class Replicas:
         why = "its session has ended, or the server was started again"
         return AbortedError(None, None, f"this worker is no member of replicas {self.name!r} any more: {why}")
 
+    def _unfinished(self) -> AbortedError:
+        why = "its session begins anew, and whoever leads then finishes it"
+        return AbortedError(None, None, f"an update of replicas {self.name!r} was begun and not finished: {why}")
+
     # ---- the machine
 
     def _tell(self, event: Event) -> Ended:
@@ -173,9 +184,12 @@ class Replicas:
         elif isinstance(one, Lead):
             candidacy = self._waiting[Candidacy].pop(one.member, None)
             if candidacy is not None:
-                ended.append(candidacy.end())
+                ended.append(candidacy.end(self._machine.unfinished))
         elif isinstance(one, Update):
-            ended.append(self._waiting[Offer].pop(one.by).end(one))
+            offer = self._waiting[Offer].pop(one.by)
+            refused = one.ticket == self._handed_out and not offer.finishes
+            self._handed_out = one.ticket
+            ended.append(offer.end(self._unfinished() if refused else one))
         else:
             if self._timer is not None:
                 self._timer.cancel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
@@ -11,8 +10,6 @@ import torch
 
 from headrace.core.errors import AbortedError, InvalidArgumentError
 from headrace.core.shape import TensorShape
-
-log = logging.getLogger("headrace")
 
 Gradient = TypeVar("Gradient")
 
@@ -23,27 +20,20 @@ class StagedGradients(Generic[Gradient]):
     They are added in the order in which they are asked for, so that the sum does not depend on who was first.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, shape: Any) -> None:
+        self.name, self._shape = name, TensorShape(shape)
         self.settings: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._gradients: dict[int, Gradient] = {}
-        self._last: int | None = None  # the ticket of the last update
 
     def stage(self, member: int, gradient: Gradient) -> None:
         """Puts a member's gradient in place of the one before."""
         with self._lock:
             self._gradients[member] = gradient
 
-    def _take(self, ticket: int, counted: Sequence[int], present: Sequence[int]) -> list[Gradient] | None:
-        """Those that count; None if this update was made here before."""
+    def _counted(self, counted: Sequence[int], present: Sequence[int]) -> list[Gradient]:
+        """Those that count.  They stay until their members bring others: somebody else may have to finish the update."""
         with self._lock:
-            if self._last == ticket:
-                log.warning(
-                    "an update of %s is made again, as the worker that made it was lost: its gradients count once",
-                    self.name,
-                )
-                return None
             missing = [member for member in counted if member not in self._gradients]
             if missing:
                 raise AbortedError(
@@ -51,11 +41,10 @@ class StagedGradients(Generic[Gradient]):
                     None,
                     f"{len(missing)} of {len(counted)} gradients of {self.name} are not here: they were lost",
                 )
-            taken = [self._gradients.pop(member) for member in counted]
-            for gone in self._gradients.keys() - set(present):
+            found = [self._gradients[member] for member in counted]
+            for gone in self._gradients.keys() - {*counted, *present}:
                 del self._gradients[gone]
-            self._last = ticket
-            return taken
+            return found
 
     def describe(self) -> str:
         return f"gradients of {self.name}: {len(self._gradients)} wait"
@@ -64,38 +53,25 @@ class StagedGradients(Generic[Gradient]):
 class StagedTensors(StagedGradients[torch.Tensor]):
     """Dense gradients."""
 
-    def __init__(self, name: str, shape: Any, dtype: torch.dtype) -> None:
-        super().__init__(name)
-        self._shape, self._dtype = TensorShape(shape), dtype
-
     def stage(self, member: int, gradient: torch.Tensor) -> None:
         if not self._shape.is_compatible_with(tuple(gradient.shape)):
             sizes = list(gradient.shape)
             raise InvalidArgumentError(None, None, f"a gradient of {self.name}, {self._shape}, has shape {sizes}")
         super().stage(member, gradient.clone())  # its memory is the step's
 
-    def take(
-        self, ticket: int, counted: Sequence[int], present: Sequence[int], otherwise: torch.Tensor | None = None
-    ) -> torch.Tensor:
-        """The mean of those that count; ``otherwise``, by default zeros, if this update was made here before."""
-        taken = self._take(ticket, counted, present)
-        if taken is None:
-            if otherwise is not None:
-                return otherwise.clone()
-            return torch.zeros(tuple(size or 0 for size in self._shape.tuple or ()), dtype=self._dtype)
-        total, *rest = taken
-        for one in rest:
+    def mean(self, counted: Sequence[int], present: Sequence[int]) -> torch.Tensor:
+        """The mean of those that count."""
+        first, *rest = self._counted(counted, present)
+        if not rest:
+            return first
+        total = first + rest[0]
+        for one in rest[1:]:
             total.add_(one)
-        return total.div_(len(taken)) if rest else total
+        return total.div_(len(counted))
 
 
 class StagedRows(StagedGradients[tuple[torch.Tensor, torch.Tensor]]):
     """Gradients that have some rows only: indices and values.  A row that a member has not is zero in its gradient."""
-
-    def __init__(self, name: str, shape: Any, dtype: torch.dtype) -> None:
-        super().__init__(name)
-        self._row = tuple(size or 0 for size in (TensorShape(shape).tuple or (0,))[1:])
-        self._dtype = dtype
 
     def stage(self, member: int, gradient: tuple[torch.Tensor, torch.Tensor]) -> None:
         indices, values = gradient
@@ -104,13 +80,9 @@ class StagedRows(StagedGradients[tuple[torch.Tensor, torch.Tensor]]):
             raise InvalidArgumentError(None, None, f"a gradient of {self.name} has {sizes}: one index for each row")
         super().stage(member, (indices.clone(), values.clone()))
 
-    def take(
-        self, ticket: int, counted: Sequence[int], present: Sequence[int], index_dtype: torch.dtype
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def mean(self, counted: Sequence[int], present: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         """The rows of all that count, each divided by how many count; a row may come several times."""
-        taken = self._take(ticket, counted, present)
-        if taken is None:
-            return torch.zeros(0, dtype=index_dtype), torch.zeros((0, *self._row), dtype=self._dtype)
+        taken = self._counted(counted, present)
         if len(taken) == 1:
             return taken[0]
         indices = torch.cat([indices for indices, _ in taken])

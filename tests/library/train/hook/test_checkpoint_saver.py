@@ -98,17 +98,16 @@ def test_the_saver_may_be_passed(train: Any, tmp_path: Path) -> None:
     assert tf.train.list_variables(f"{tmp_path}/part-2") == [("w", [])]
 
 
-def test_without_a_saver_or_with_two(train: Any, tmp_path: Path) -> None:
+def test_without_a_saver_or_with_two(session: tf.Session, train: Any, tmp_path: Path) -> None:
     hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
     hook.begin()
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        with pytest.raises(RuntimeError, match="No items in collection savers"):
-            hook.end(sess)
-        for _ in range(2):
-            tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
-        with pytest.raises(RuntimeError, match="More than one item in collection savers"):
-            hook.end(sess)
+    session.run(tf.global_variables_initializer())
+    with pytest.raises(RuntimeError, match="No items in collection savers"):
+        hook.end(session)
+    for _ in range(2):
+        tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
+    with pytest.raises(RuntimeError, match="More than one item in collection savers"):
+        hook.end(session)
 
 
 def test_bad_arguments_of_savers() -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from running import initialized_session
 
 import headrace as tf
 from headrace.library.train.optimizer.lbfgs import LBFGSOptimizer
@@ -9,8 +10,7 @@ from headrace.library.train.optimizer.lbfgs import LBFGSOptimizer
 
 def minimize(loss, steps: int, **options) -> float:
     op = LBFGSOptimizer(**options).minimize(loss, global_step=tf.train.get_or_create_global_step())
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+    with initialized_session() as session:
         for _ in range(steps):
             session.run(op)
         assert session.run(tf.train.get_global_step()) == steps
@@ -43,8 +43,7 @@ def test_logistic_regression_beats_gradient_descent() -> None:
         logits = tf.reduce_sum(tf.constant(x, tf.float32) * w, 1)
         loss = tf.losses.sigmoid_cross_entropy(y, logits) + 0.01 * tf.nn.l2_loss(w)
         op = make().minimize(loss)
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+        with initialized_session() as session:
             for _ in range(25):
                 session.run(op)
             found.append(session.run([loss, tf.norm(tf.gradients(loss, w)[0])]))

@@ -26,33 +26,31 @@ def test_a_fixed_scale_changes_nothing_in_single_precision() -> None:
     assert results[0][1] == results[1][1] == 5
 
 
-def test_small_half_precision_gradients_survive() -> None:
+def test_small_half_precision_gradients_survive(session: tf.Session) -> None:
     w = tf.Variable(np.float16(1.0))
     tiny = tf.constant(2e-4, tf.float16)
     loss = tf.square(w * tiny) * tiny  # its gradient is below the smallest float16
     plain = tf.train.GradientDescentOptimizer(1.0).compute_gradients(loss)[0][0]
     opt = experimental.MixedPrecisionLossScaleOptimizer(tf.train.GradientDescentOptimizer(1.0), 2.0**15)
     scaled = tf.gradients(opt._scaled(loss), w)[0]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(plain) == 0
-        assert session.run(scaled) > 0
+    session.run(tf.global_variables_initializer())
+    assert session.run(plain) == 0
+    assert session.run(scaled) > 0
 
 
-def test_dynamic_scale_grows_and_shrinks() -> None:
+def test_dynamic_scale_grows_and_shrinks(session: tf.Session) -> None:
     w, x = tf.Variable([1.0, 2.0]), tf.placeholder(tf.float32, [2])
     scale = experimental.DynamicLossScale(initial_loss_scale=64, increment_period=2, multiplier=2.0)
     opt = experimental.MixedPrecisionLossScaleOptimizer(tf.train.MomentumOptimizer(0.1, 0.9), scale)
     step = tf.train.get_or_create_global_step()
     train = opt.minimize(tf.reduce_sum(w * w * x), global_step=step)
     seen = []
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        for feed in ([1, 1], [1, 1], [np.inf, 1], [1, 1], [np.nan, 1], [-np.inf, 1]):
-            before = session.run(w)
-            session.run(train, {x: feed})
-            after, value, count = session.run([w, scale(), step])
-            seen.append((float(value), int(count), bool((before != after).all())))
+    session.run(tf.global_variables_initializer())
+    for feed in ([1, 1], [1, 1], [np.inf, 1], [1, 1], [np.nan, 1], [-np.inf, 1]):
+        before = session.run(w)
+        session.run(train, {x: feed})
+        after, value, count = session.run([w, scale(), step])
+        seen.append((float(value), int(count), bool((before != after).all())))
     assert seen == [
         (64.0, 1, True), (128.0, 2, True), (64.0, 2, False), (64.0, 3, True), (32.0, 3, False), (16.0, 3, False),
     ]  # fmt: skip
@@ -60,38 +58,35 @@ def test_dynamic_scale_grows_and_shrinks() -> None:
     assert opt.get_slot(w, "momentum").name == "Variable/Momentum:0"
 
 
-def test_dynamic_scale_stays_above_one() -> None:
+def test_dynamic_scale_stays_above_one(session: tf.Session) -> None:
     scale = experimental.DynamicLossScale(1.5, 10)
     update, finite = scale.update([tf.constant(np.inf)])
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        session.run(update)
-        assert session.run([scale(), finite]) == [1.0, False]
+    session.run(tf.global_variables_initializer())
+    session.run(update)
+    assert session.run([scale(), finite]) == [1.0, False]
     assert experimental.DynamicLossScale.from_config(scale.get_config()).initial_loss_scale == 1.5
 
 
-def test_sparse_gradients() -> None:
+def test_sparse_gradients(session: tf.Session) -> None:
     table = tf.Variable(np.ones((3, 2), np.float32))
     opt = experimental.MixedPrecisionLossScaleOptimizer(tf.train.GradientDescentOptimizer(0.5), "dynamic")
     grads = opt.compute_gradients(tf.reduce_sum(tf.gather(table, [2, 0, 2])))
     assert isinstance(grads[0][0], tf.IndexedSlices)
     train = opt.apply_gradients(grads)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        session.run(train)
-        assert session.run(table).tolist() == [[0.5, 0.5], [1, 1], [0, 0]]
+    session.run(tf.global_variables_initializer())
+    session.run(train)
+    assert session.run(table).tolist() == [[0.5, 0.5], [1, 1], [0, 0]]
 
 
-def test_contrib_manager_shrinks_after_two_bad_steps() -> None:
+def test_contrib_manager_shrinks_after_two_bad_steps(session: tf.Session) -> None:
     w, x = tf.Variable(2.0), tf.placeholder(tf.float32, [])
     manager = mixed.ExponentialUpdateLossScaleManager(100, incr_every_n_steps=2, decr_every_n_nan_or_inf=2)
     train = mixed.LossScaleOptimizer(tf.train.GradientDescentOptimizer(0.1), manager).minimize(w * w * x)
     seen = []
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        for feed in (1, 1, np.inf, np.inf, 1):
-            session.run(train, {x: feed})
-            seen.append(float(session.run(manager.get_loss_scale())))
+    session.run(tf.global_variables_initializer())
+    for feed in (1, 1, np.inf, np.inf, 1):
+        session.run(train, {x: feed})
+        seen.append(float(session.run(manager.get_loss_scale())))
     assert seen == [100.0, 200.0, 200.0, 160.0, 160.0]
 
 

@@ -202,29 +202,88 @@ def test_an_outer_optimizer_takes_the_way_to_the_mean_for_a_gradient() -> None:
     assert found == pytest.approx(value, rel=1e-5)
 
 
-@pytest.mark.parametrize("mode", ["sync", "local", "outer"])
-def test_an_update_that_is_made_again_changes_nothing(mode: str) -> None:
-    """As if the worker that leads was lost before it could say that it has made the update."""
-    outer = {"outer": tf.train.GradientDescentOptimizer(0.7)} if mode == "outer" else {}
-    arguments: dict[str, Any] = {"mode": "sync"} if mode == "sync" else {"mode": "local", "steps": 1, **outer}
-    with tf.Graph().as_default() as graph:
-        x = tf.Variable(3.0)
-        optimizer = tf.train.replicas(tf.train.GradientDescentOptimizer(0.1), **arguments)
-        train = optimizer.minimize(tf.square(x), tf.train.get_or_create_global_step())
-        ops = {op.type: op for op in graph.get_operations()}
-        told = ops["_UpdateIsMade"]
-        init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
+class Broken:
+    """One worker whose updates can be begun, and finished by who comes after it."""
+
+    def __init__(self, optimizer: str, mode: str) -> None:
+        outer = {"outer": tf.train.MomentumOptimizer(0.7, 0.9)} if mode == "outer" else {}
+        arguments: dict[str, Any] = {"mode": "sync"} if mode == "sync" else {"mode": "local", "steps": 1, **outer}
+        self.model = Model(lambda one: tf.train.replicas(one, **arguments), optimizer)
+        ops = tf.get_default_graph().get_operations()
+        (self.lead,) = [op for op in ops if op.type == "_LeadReplicas"]
+        self.next, _ = [op for op in ops if op.type == "_NextUpdate"]
+        self.finished, self.made = [op for op in ops if op.type == "_UpdateIsMade"]
+        self.notes = [op for op in ops if op.type == "_NoteWritten"]
+        self.init = [tf.global_variables_initializer(), tf.local_variables_initializer()]
+        self.state = tf.global_variables()
+
+    def train(self, begun: list[int] | None) -> list[Any]:
+        """The values after two updates.  Of the second, the writes ``begun`` are made before another finishes it."""
         with tf.Session() as session, ThreadPoolExecutor(1) as pool:
-            session.run(init[0])
-            session.run(init[1])
-            trained = pool.submit(session.run, train)
-            session.run(ops["_LeadReplicas"])
-            session.run(told.control_inputs)
-            value = session.run(x)
-            session.run(told)
-            trained.result()
-            assert 0 < value < 3 and session.run(x) == value
-            assert optimizer.report(session)["repeated"] == 1
+            for init in self.init:
+                session.run(init)
+            assert not session.run(self.lead.outputs[0])
+            for number in range(2):
+                trained = pool.submit(session.run, self.model.train, self.model.feeds(slice(None)))
+                if number == 0 or begun is None:
+                    session.run(self.made)
+                else:
+                    session.run([self.next, *(self.notes[i] for i in begun)])  # a node runs with all that it depends on
+                    session.run(self.finished)
+                trained.result(60)
+            assert self.model.optimizer.report(session)["repeated"] == (begun is not None)
+            return session.run(self.state)
+
+
+class _WhereFinite(tf.train.AdamOptimizer):
+    """Its writes are in the body of a conditional."""
+
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
+        pairs = list(grads_and_vars)
+        self._create_slots([variable for _, variable in pairs])
+        is_finite = tf.reduce_all([tf.reduce_all(tf.is_finite(tf.convert_to_tensor(one))) for one, _ in pairs])
+        apply = super().apply_gradients
+        return tf.cond(is_finite, lambda: tf.group(apply(pairs, global_step, name)), tf.no_op).op
+
+
+@pytest.mark.parametrize("mode", ["sync", "local", "outer"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_an_update_that_was_begun_is_finished_and_no_more(optimizer: str, mode: str) -> None:
+    """Whatever of it was done: variables, slots and the global step are those of two updates, up to rounding."""
+    with tf.Graph().as_default():
+        job = Broken(optimizer, mode)
+        expected = job.train(None)
+        assert len(job.notes) >= 3
+        for begun in ([], *([i] for i in range(len(job.notes))), list(range(len(job.notes)))):
+            for variable, value, other in zip(job.state, job.train(begun), expected, strict=True):
+                np.testing.assert_allclose(value, other, 1e-6, err_msg=f"{variable.name}, {begun} were done")
+
+
+def test_writes_in_a_conditional_are_done_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(OPTIMIZERS, "conditional", lambda: _WhereFinite(0.05))
+    with tf.Graph().as_default():
+        job = Broken("conditional", "sync")
+        assert len(job.notes) == 1
+        expected = job.train(None)
+        for begun in ([], [0]):
+            for value, other in zip(job.train(begun), expected, strict=True):
+                np.testing.assert_allclose(value, other, 1e-6)
+
+
+def test_who_does_not_finish_gets_no_update_that_was_begun() -> None:
+    with tf.Graph().as_default():
+        job = Broken("sgd", "sync")
+        with tf.Session() as session, ThreadPoolExecutor(1) as pool:
+            for init in job.init:
+                session.run(init)
+            trained = pool.submit(session.run, job.model.train, job.model.feeds(slice(None)))
+            session.run(job.lead)
+            session.run(job.notes)
+            with pytest.raises(tf.errors.AbortedError, match="was begun and not finished"):
+                session.run(job.made)
+            session.run(job.finished)
+            trained.result(60)
+            assert session.run(job.model.step) == 1
 
 
 def test_a_late_gradient_is_dropped(server: Any) -> None:

@@ -119,9 +119,12 @@ def test_a_step_within_a_save_tears_it(tmp_path: Path, asynchronous: bool) -> No
 @pytest.mark.parametrize("resource", [False, True])
 def test_writes_in_bodies_and_by_optimizers_count(tmp_path: Path, resource: bool) -> None:
     with tf.variable_scope("", use_resource=resource):
-        in_loop, in_branch, trained, untouched = (tf.get_variable(n, initializer=[1.0]) for n in ("l", "c", "t", "u"))
+        names = ("f", "l", "c", "t", "u")
+        first, in_loop, in_branch, trained, untouched = (tf.get_variable(n, initializer=[1.0]) for n in names)
     pause = Pause()
-    with tf.control_dependencies([pause.op()]):
+    with tf.control_dependencies([first.assign_add([1.0])]):
+        paused = pause.op()
+    with tf.control_dependencies([paused]):
         looped = tf.while_loop(lambda i: i < 2, lambda i: _and_add(i + 1, in_loop), [0])
         branched = tf.cond(looped > 0, lambda: _and_add(1, in_branch), lambda: 0)
         train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(trained * untouched), var_list=[trained])
@@ -130,7 +133,7 @@ def test_writes_in_bodies_and_by_optimizers_count(tmp_path: Path, resource: bool
     with session() as sess, beside(lambda: sess.run(step)):
         assert pause.reached.wait(30)
         saver.save(sess, f"{tmp_path}/model")
-        assert saver.last_save.torn == ("c", "l", "t", "t/Momentum")
+        assert saver.last_save.torn == ("c", "f", "l", "t", "t/Momentum")
         pause.go_on.set()
 
 
@@ -218,7 +221,9 @@ def test_a_step_that_waits_on_a_queue_is_named(tmp_path: Path) -> None:
     """The save gives up after its time, and everything goes on as if it had not been asked for."""
     v = tf.Variable(0.0, name="v")
     queue = tf.FIFOQueue(5, [tf.float32], [[]], name="numbers")
-    add = v.assign_add(queue.dequeue(), name="add_number")
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        number = queue.dequeue()
+    add = v.assign_add(number, name="add_number")
     saver = tf.train.Saver(consistent=True, consistent_wait_secs=0.2)
     with session() as sess, beside(lambda: sess.run(add.op)):
         while "dequeue" not in sess.waiting().lower():
@@ -243,7 +248,9 @@ def test_producers_go_on_while_a_step_is_waited_for(tmp_path: Path) -> None:
     """A step that fills a queue writes no variable: it is not held up, so the step that waits for it comes to its end."""
     v = tf.Variable(0.0, name="v")
     queue = tf.FIFOQueue(5, [tf.float32], [[]])
-    add = v.assign_add(queue.dequeue()).op
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        number = queue.dequeue()
+    add = v.assign_add(number).op
     enqueue = queue.enqueue(4.0)
     saver = tf.train.Saver(consistent=True)
     with session() as sess, beside(lambda: sess.run(add)):
@@ -253,7 +260,31 @@ def test_producers_go_on_while_a_step_is_waited_for(tmp_path: Path) -> None:
             while not sess._master.worker.writers.watched:
                 pass
             sess.run(enqueue)
-    assert tf.train.load_variable(f"{tmp_path}/model", "v") == 4.0
+    assert tf.train.load_variable(f"{tmp_path}/model", "v") == 5.0
+
+
+def test_a_step_that_waits_before_it_writes_is_not_waited_for(tmp_path: Path) -> None:
+    """It comes wholly after the cut, whenever it began."""
+    v = tf.Variable(0.0, name="v")
+    queue, pause = tf.FIFOQueue(5, [tf.float32], [[]]), Pause()
+    add = v.assign_add(queue.dequeue()).op
+    slow = tf.train.BaseSaverBuilder.SaveableObject(
+        None, [tf.train.BaseSaverBuilder.SaveSpec(pause.op(), "", "slow")], "slow"
+    )
+    slow.restore = lambda tensors, shapes: tf.no_op()
+    saver = tf.train.Saver([v, slow], consistent=True)
+    with session() as sess, beside(lambda: sess.run(add)):
+        while "dequeue" not in sess.waiting().lower():
+            pass
+        with beside(lambda: saver.save(sess, f"{tmp_path}/model")) as failed:
+            assert pause.reached.wait(30)
+            sess.run(queue.enqueue(4.0))
+            while "a consistent save" not in sess.waiting():
+                pass
+            assert sess.run(v) == 0.0
+            pause.go_on.set()
+        assert not failed
+    assert tf.train.load_variable(f"{tmp_path}/model", "v") == 0.0
 
 
 def test_a_step_with_a_deadline_waits_no_longer(tmp_path: Path) -> None:

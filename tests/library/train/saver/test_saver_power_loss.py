@@ -17,9 +17,12 @@ from library.train.saver.lossy_disk import Mark, Operation, Recorder, Write, lef
 from resources.file.bundle.arrays import read
 
 import headrace as tf
+from headrace.library.train.saver import incremental
+from headrace.resources.file.bundle.base import bases_of
 
 STEPS = 4
-WAYS = ("numbered", "same name", "two shards")
+WAYS = ("numbered", "same name", "two shards", "increments")
+TOUCHED = 20  # rows of each variable that every step writes
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -33,9 +36,14 @@ def operations(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         for i in range(2):
             with tf.device(f"/cpu:{i}"), tf.control_dependencies([count]):
                 big = tf.Variable(np.zeros(50, np.float32), name=f"v{i}", use_resource=i == 0)
-                tf.add_to_collection("changes", big.assign(tf.fill([50], tf.cast(count, tf.float32))).op)
+                new = tf.fill([TOUCHED], tf.cast(count, tf.float32))
+                tf.add_to_collection("changes", tf.scatter_update(big, list(range(TOUCHED)), new))
         tf.Variable("text", name="text")
-        saver = tf.train.Saver(max_to_keep=2, sharded=request.param == "two shards", save_relative_paths=True)
+        patch.setattr(incremental, "SMALL", 1)
+        saver = tf.train.Saver(
+            max_to_keep=2, sharded=request.param == "two shards", save_relative_paths=True,
+            incremental=2 if request.param == "increments" else None,
+        )  # fmt: skip
         with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
             session.run(tf.global_variables_initializer())
             with recorder.recording(patch):
@@ -43,6 +51,7 @@ def operations(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
                     session.run(tf.get_collection("changes"))
                     saver.save(session, f"{root}/model", None if request.param == "same name" else number)
                     recorder.mark(number)
+            assert bool(bases_of(saver.last_checkpoints[-1])) == (request.param == "increments")
     return recorder.operations
 
 
@@ -87,7 +96,7 @@ def _problem(folder: Path, done: int, metas: set[bytes]) -> str:
 def _values(index: Path) -> tuple[int, set[float]]:
     arrays = read(str(index).removesuffix(".index"))
     assert arrays["text"] == b"text"
-    return int(arrays["global_step"]), set(np.concatenate([arrays["v0"], arrays["v1"]]).tolist())
+    return int(arrays["global_step"]), set(np.concatenate([arrays["v0"][:TOUCHED], arrays["v1"][:TOUCHED]]).tolist())
 
 
 def _told(operations: Sequence[Operation], lost: set[int]) -> str:

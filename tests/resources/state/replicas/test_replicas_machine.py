@@ -26,6 +26,8 @@ class World:
         self.waiting: dict[int, int] = {}  # the step that it has computed
         self.leading: set[int] = set()
         self.update: m.Update | None = None
+        self.begun: m.Update | None = None
+        self.tickets: set[int] = set()
         self.updates: list[tuple[int, ...]] = []
         self.wake: float | None = None
         self._numbers = 0
@@ -55,11 +57,17 @@ class World:
     def _check_update(self, update: m.Update) -> None:
         assert self.update is None, "two updates at the same time"
         assert update.by in self.leading
-        assert update.counted and set(update.counted) <= set(update.present)
-        assert all(self.waiting[member] == self.aggregator.updates for member in update.counted)
-        if self.rule.needed == 0:
-            assert set(update.counted) == set(self.aggregator.members)
-        self.update = update
+        assert update.counted
+        if self.begun is not None and self.begun.ticket == update.ticket:
+            assert update.counted == self.begun.counted
+        else:
+            assert update.ticket not in self.tickets, "two updates have one ticket"
+            assert set(update.counted) <= set(update.present)
+            assert all(self.waiting[member] == self.aggregator.updates for member in update.counted)
+            if self.rule.needed == 0:
+                assert set(update.counted) == set(self.aggregator.members)
+        self.tickets.add(update.ticket)
+        self.update, self.begun = update, None
 
     # ---- what may happen
 
@@ -79,7 +87,7 @@ class World:
         self.waiting.pop(member, None)
         self.leading.discard(member)
         if self.update is not None and self.update.by == member:
-            self.update = None
+            self.begun, self.update = self.update, None
         self.tell(m.Leave(member))
 
     def withdraw(self, member: int) -> None:
@@ -289,10 +297,31 @@ def test_the_next_in_line_makes_the_update_of_one_that_is_lost() -> None:
     aggregator.take(m.Arrive(2, 0), 1.0)
     assert aggregator.take(m.Arrive(3, 0), 1.0) == [m.Update(1, 40, (1, 2, 3), (1, 2, 3))]
     assert aggregator.take(m.Leave(1), 2.0) == [m.Lead(2)]
-    assert aggregator.take(m.Ready(2), 2.0) == [m.Update(2, 40, (2, 3), (2, 3))]  # the same ticket
+    assert aggregator.unfinished
+    assert aggregator.take(m.Ready(2), 2.0) == [m.Update(2, 40, (1, 2, 3), (2, 3))]  # of the same, with the same ticket
+    assert not aggregator.unfinished
     assert aggregator.take(m.Updated(40), 3.0) == [m.Release(2, 1), m.Release(3, 1)]
     assert aggregator.take(m.Updated(40), 3.0) == []
     assert aggregator.repeated == 1
+
+
+def test_an_update_is_given_up_when_all_who_were_there_have_left() -> None:
+    """They join anew after the loss of a server, where their gradients were."""
+    aggregator = Aggregator(Rule(2, gathers=True), tickets=40)
+    for member in (1, 2):
+        aggregator.take(m.Join(member, f"w{member}"), 0.0)
+        aggregator.take(m.Stand(member), 0.0)
+    for event in (m.Ready(1), m.Arrive(1, 0), m.Arrive(2, 0)):
+        aggregator.take(event, 1.0)
+    aggregator.take(m.Join(3, "w1"), 2.0)
+    aggregator.take(m.Leave(1), 2.0)
+    assert aggregator.unfinished
+    aggregator.take(m.Join(4, "w2"), 2.0)
+    aggregator.take(m.Leave(3), 2.0)
+    aggregator.take(m.Leave(2), 2.0)
+    assert not aggregator.unfinished
+    aggregator.take(m.Ready(4), 3.0)
+    assert aggregator.take(m.Arrive(4, 0), 3.0) == [m.Update(4, 41, (4,), (4,))]
 
 
 @pytest.mark.parametrize(

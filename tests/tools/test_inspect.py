@@ -1,0 +1,106 @@
+"""headrace inspect: every kind of file that it knows, and files that are none of them."""
+
+import json
+
+import pytest
+
+import headrace as tf
+from headrace.tools import inspect
+
+
+def _shown(capsys, path, *arguments):
+    assert inspect.main([str(path), *arguments]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def model():
+    x = tf.placeholder(tf.float32, [None, 4], name="x")
+    w = tf.get_variable("w", [4, 3])
+    y = tf.matmul(x, w, name="y")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        yield session, x, y
+
+
+def test_a_checkpoint_by_its_prefix_its_index_or_its_folder(model, tmp_path, capsys):
+    tf.train.Saver().save(model[0], str(tmp_path / "model"), global_step=5)
+    for path in (tmp_path / "model-5", tmp_path / "model-5.index", tmp_path):
+        first, _, row = _shown(capsys, path).splitlines()
+        assert first == f"checkpoint {tmp_path}/model-5, variables 1, size 48 bytes"
+        assert row.split(maxsplit=2) == ["w", "float32", "[4, 3]  48"]
+
+
+def test_a_saved_model(model, tmp_path, capsys):
+    session, x, y = model
+    tf.saved_model.simple_save(session, str(tmp_path / "export"), {"x": x}, {"score": y})
+    lines = _shown(capsys, tmp_path / "export").splitlines()
+    assert lines[2].split(maxsplit=5) == ["serve", "serving_default", "takes", "x", "float32", "[-1, 4]  x:0"]
+    assert lines[3].split(maxsplit=5) == ["serve", "serving_default", "gives", "score", "float32", "[-1, 3]  y:0"]
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_graph(model, tmp_path, capsys, as_text):
+    tf.train.write_graph(model[0].graph_def, str(tmp_path), "graph", as_text=as_text)
+    report = json.loads(_shown(capsys, tmp_path / "graph", "--json"))
+    assert report["kind"].startswith("GraphDef ")
+    assert {"op": "MatMul", "nodes": 1} in report["rows"]
+
+
+def test_a_meta_graph_and_the_limit(model, tmp_path, capsys):
+    tf.train.export_meta_graph(str(tmp_path / "meta"))
+    lines = _shown(capsys, tmp_path / "meta", "--limit", "2").splitlines()
+    assert lines[0].startswith("MetaGraphDef ")
+    assert lines[-1].endswith("more: --limit 0 shows all")
+    assert len(lines) == 5
+
+
+def test_an_event_file(tmp_path, capsys):
+    with tf.summary.FileWriter(str(tmp_path)) as writer:
+        for step in range(8):
+            writer.add_summary(tf.Summary(value=[tf.Summary.Value(tag="loss", simple_value=8.0 - step)]), step)
+    lines = _shown(capsys, tmp_path).splitlines()
+    assert lines[2].split() == ["loss", "8", "7", "1", "█▇▆▅▄▃▂▁"]
+
+
+def test_records_of_examples(tmp_path, capsys):
+    with tf.python_io.TFRecordWriter(str(tmp_path / "records")) as writer:
+        for i in range(3):
+            ints = tf.train.Feature(int64_list=tf.train.Int64List(value=[7] * (i + 1)))
+            words = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"x"]))
+            features = {"ids": ints, "word": words} if i else {"ids": ints}
+            writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+    lines = _shown(capsys, tmp_path / "records").splitlines()
+    assert lines[2].split() == ["ids", "int64", "1", "to", "3", "3"]
+    assert lines[3].split() == ["word", "bytes", "1", "2"]
+
+
+@pytest.mark.parametrize("content", [b"", b"hello there", bytes(200), b"\x0a\x05\x0a\x03abc"])
+def test_a_file_of_another_kind_is_an_error(tmp_path, capsys, content):
+    (tmp_path / "file").write_bytes(content)
+    assert inspect.show(str(tmp_path / "file")) == 2
+    assert "is none of: a checkpoint" in capsys.readouterr().err
+
+
+def test_a_damaged_file_is_an_error(tmp_path, capsys):
+    with tf.python_io.TFRecordWriter(str(tmp_path / "records")) as writer:
+        writer.write(b"one")
+        writer.write(b"two")
+    data = (tmp_path / "records").read_bytes()
+    (tmp_path / "records").write_bytes(data[:-2])
+    assert inspect.show(str(tmp_path / "records")) == 2
+    assert "records" in capsys.readouterr().err
+
+
+def test_what_is_not_there(tmp_path, capsys):
+    assert inspect.show(str(tmp_path / "nothing")) == 2
+    assert "there is no such file or folder, and no checkpoint" in capsys.readouterr().err
+    assert inspect.show(str(tmp_path)) == 2
+    assert "holds no SavedModel, no file `checkpoint` and no event file" in capsys.readouterr().err
+
+
+def test_a_curve_of_numbers_that_are_none():
+    assert inspect.curve([1.0, float("nan"), 2.0]) == "▁?█"
+    assert inspect.curve([float("inf")]) == "?"
+    assert inspect.curve([3.0, 3.0]) == "▁▁"
+    assert len(inspect.curve(list(range(1000)))) == inspect.POINTS
