@@ -167,7 +167,7 @@ class Arrival:
 
     def _pull(self, peer: Peer, heads: Sequence[ParcelHead]) -> None:
         """Fetches the tensors of parcels, in pieces, and keeps the parcels for the nodes that will ask for them."""
-        tensors = [_empty(*kind) for head in heads for kind in head.tensors]
+        tensors = [_empty(*form) for head in heads for form in head.tensors]
         first, self._pulled = self._pulled, self._pulled + len(tensors)
         under_way: deque[tuple[list[Span], Future[list[Any]]]] = deque()
         for spans in _messages([_size(one) for one in tensors], first):

@@ -186,8 +186,8 @@ class Residence:
         for one in parcels:
             tensors = [_sendable(tensor) for tensor in one.tensors]
             self._tensors += tensors
-            kinds = [(_dtype_name(tensor), list(tensor.shape)) for tensor in tensors]
-            heads.append(ParcelHead(one.container, one.class_name, one.name, one.device, one.data, kinds))
+            forms = [(_dtype_name(tensor), list(tensor.shape)) for tensor in tensors]
+            heads.append(ParcelHead(one.container, one.class_name, one.name, one.device, one.data, forms))
         return heads
 
 

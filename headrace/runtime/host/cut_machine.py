@@ -199,7 +199,7 @@ class CutMachine:
         self._held.append(beginning)
         return self._begin_held()
 
-    def held(self) -> list[Key]:
+    def held_up(self) -> list[Key]:
         """The steps of which parts ask whether they may begin."""
         return [one.key for one in self._held]
 

@@ -167,10 +167,10 @@ class Writers(Driver):
             ended = self._machine.let(number, keys, Letting(done), waits)
         finish(ended)
 
-    def held(self, session: str) -> int:
+    def held_up(self, session: str) -> int:
         """How many parts of a session's steps are held up."""
         with self._lock:
-            keys = self._machine.held()
+            keys = self._machine.held_up()
         return sum(isinstance(key, tuple) and key[0] == session for key in keys)
 
     def holds(self, owner: int) -> bool:
