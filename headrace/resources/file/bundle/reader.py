@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
@@ -37,6 +38,7 @@ class BundleReader(Checkpoint):
         self._index = index_name(prefix)
         self._files: dict[int, IO[bytes]] = {}
         self._maps: dict[int, Any] = {}
+        self.elsewhere: dict[int, str] = {}  # data files that are read in the place of the bundle's own, by number
         self.raw_entries: dict[bytes, Entry] = {}  # by key: those of slices too
         with file.open_file(self._index, "rb") as opened:
             try:
@@ -121,7 +123,7 @@ class BundleReader(Checkpoint):
 
     def _place(self, name: str, entry: Entry) -> tuple[str, IO[bytes]]:
         """The file that has the tensor; DataLossError if the tensor cannot be there."""
-        path = data_name(self.prefix, entry.shard, self.shards)
+        path = self._path(entry.shard)
         data = self._data(entry.shard)
         try:
             end = file.size_of(data)
@@ -143,8 +145,11 @@ class BundleReader(Checkpoint):
     def _data(self, shard: int) -> IO[bytes]:
         opened = self._files.get(shard)
         if opened is None:
-            opened = self._files[shard] = file.open_file(data_name(self.prefix, shard, self.shards), "rb", 0)
+            opened = self._files[shard] = file.open_file(self._path(shard), "rb", 0)
         return opened
+
+    def _path(self, shard: int) -> str:
+        return self.elsewhere.get(shard) or data_name(self.prefix, shard, self.shards)
 
 
 def _read_numbers(data: IO[bytes], name: str, entry: Entry, path: str) -> Any:
@@ -226,12 +231,16 @@ def _check_crc(found: int, expected: int, name: str, path: str) -> None:
         )
 
 
-def held_bundle(prefix: str) -> BundleReader:
-    """A bundle with all its data files open.  Tries again if it is replaced while it is opened."""
+def held_bundle(prefix: str, elsewhere: Callable[[BundleReader], dict[int, str]] | None = None) -> BundleReader:
+    """A bundle with all its data files open.  Tries again if it is replaced while it is opened.
+
+    ``elsewhere`` says which data files are read in the place of its own.
+    """
     entries: dict[bytes, Entry] | None = None
     while True:
         reader = BundleReader(prefix)
         try:
+            reader.elsewhere = {} if elsewhere is None else elsewhere(reader)
             reader.hold()
             return reader
         except errors.OpError:
