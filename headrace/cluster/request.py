@@ -168,6 +168,9 @@ class Run(Request):
     along: int = 0
     oldest: int = 0  # all steps of the client with smaller numbers are over
     deferred: bool = False  # what it saves is copied, and written when `Write` comes
+    local: tuple[str, str] | None = (
+        None  # a folder on the task's own disk for these files, and the prefix of the checkpoint
+    )
 
 
 class Abort(Request):

@@ -10,7 +10,6 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -221,7 +220,7 @@ class TaskService:
                 raise errors.InvalidArgumentError(None, None, why)
             feeds, along = feeds[: -request.along], feeds[-request.along :]
             self.worker.rendezvous.send(request.step, request.key, along)
-        with session.partitions.deferring(request.step) if request.deferred else nullcontext():
+        with session.partitions.saving(request.step, request.deferred, request.local):
             session.run(request.handle, request.step, feeds, message.done, until)
 
     def write(self, request: Write, message: Message) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
@@ -273,9 +273,11 @@ class PartitionWorker:
         else:
             (worker.lane if pace.is_interpreted else worker.pool).submit(call)
 
-    def deferring(self, step: int) -> AbstractContextManager[Saving]:
-        """Partitions that are run inside leave the files of their saves for `write_files`."""
-        return self._unwritten.setdefault(step, Saving(asynchronous=True)).entered()
+    def saving(self, step: int, deferred: bool, local: tuple[str, str] | None) -> AbstractContextManager[Any]:
+        """How partitions that are run inside save: if it is ``deferred``, they leave their files for `write_files`."""
+        if not deferred:
+            return nullcontext() if local is None else Saving(local=local).entered()
+        return self._unwritten.setdefault(step, Saving(asynchronous=True, local=local)).entered()
 
     def write_files(self, step: int, stage: int) -> None:
         """Writes what the saves of a step have left for one stage, on this thread."""
