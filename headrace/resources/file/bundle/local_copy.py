@@ -95,7 +95,7 @@ def copy_bundle(source: str, prefix: str, check: Callable[[], None]) -> None:
                 check()
                 opened.write(piece)
             file.sync(opened)
-        publish_index(prefix, reader.raw_entries, shards)
+        publish_index(prefix, reader.raw_entries, shards, reader.lineage)
     except BaseException as error:
         with contextlib.suppress(errors.OpError):
             file.remove(path)

@@ -6,7 +6,6 @@ A bundle may have only some rows of a tensor.  The others are in its base, which
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
