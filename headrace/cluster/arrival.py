@@ -91,7 +91,7 @@ class Arrival:
             sides = {task.name: task.runs.side(None) for task in connection.tasks}
             turn = next(task.runs.side([]) for task in connection.tasks if task.name == min(sides))
             with cut(list(sides.values()), Steps(), seconds, turn=turn):
-                self._take_over(connection)
+                self._take_over(connection, seconds)
             self._tell_others()
         except DeadlineExceededError as e:
             raise DeadlineExceededError(None, None, f"{self._task} stays where it is: {e.message}") from None
@@ -107,8 +107,11 @@ class Arrival:
                 None, None, f"{self._task} has devices that {self._home} has not: {', '.join(missing)}; here are {here}"
             )
 
-    def _take_over(self, connection: ClusterConnection) -> None:
-        """While steps that write are held: they begin nowhere before the move, and in no session that is older than it."""
+    def _take_over(self, connection: ClusterConnection, seconds: float) -> None:
+        """While steps that write are held: they begin nowhere before the move, and in no session that is older than it.
+
+        ``seconds``: for the sessions of a task to end.
+        """
         peer, holder = connection.peer(self._task), connection.session
         number = self._addresses.times_moved(self._task) + 1
         self._pulled = 0
@@ -116,8 +119,8 @@ class Arrival:
         self._pull(peer, variables.parcels)
         for other in connection.tasks:
             if other.name != self._task:
-                ask(connection.peer(other.name), EndSessions(self._task, holder))
-        rest: Inventory = ask(peer, Settle())
+                ask(connection.peer(other.name), EndSessions(self._task, holder), seconds=seconds)
+        rest: Inventory = ask(peer, Settle(), seconds=seconds)
         self._pull(peer, rest.parcels)
         self._hand_over(peer, number, variables.incarnation)
         self._addresses.learn({self._task: (number, self._home)})
