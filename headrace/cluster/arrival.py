@@ -27,6 +27,7 @@ from headrace.cluster.request import (
     ParcelHead,
     Pull,
     Settle,
+    StandBy,
     ask,
     call,
 )
@@ -115,13 +116,15 @@ class Arrival:
         peer, holder = connection.peer(self._task), connection.session
         number = self._addresses.times_moved(self._task) + 1
         self._pulled = 0
+        others = [connection.peer(task.name) for task in connection.tasks if task.name != self._task]
+        for other in others:
+            ask(other, StandBy(self._task, holder), seconds=seconds)
         variables: Inventory = ask(peer, Depart(self._home, holder))
         self._pull(peer, variables.parcels)
-        for other in connection.tasks:
-            if other.name != self._task:
-                ask(connection.peer(other.name), EndSessions(self._task, holder), seconds=seconds)
         rest: Inventory = ask(peer, Settle(), seconds=seconds)
         self._pull(peer, rest.parcels)
+        for other in others:
+            ask(other, EndSessions(self._task, holder), seconds=seconds)
         self._hand_over(peer, number, variables.incarnation)
         self._addresses.learn({self._task: (number, self._home)})
 

@@ -347,8 +347,28 @@ class HandOver(Request):
     """The task is the asker's from now on: the point of no return."""
 
 
+class StandBy(Request):
+    """To the other tasks of the job: what the ``holder``, as in `Depart`, holds up stays so until the task has decided."""
+
+    task: str
+    holder: str
+
+
+class Decided(Answer):
+    """``settled``: whether the task has ended its sessions."""
+
+    settled: bool
+
+
+class Decide(Request):
+    """How has the move ended for which this session held up steps?  Answered as soon as that is known."""
+
+    answer = Decided
+    holder: str
+
+
 class EndSessions(Request):
-    """Ends the sessions that use a task, which departs, but not that of the ``holder``: as in `Depart`."""
+    """Ends the sessions that use a task, which has ended its own, but not that of the ``holder``."""
 
     task: str
     holder: str

@@ -134,7 +134,7 @@ class Server:
             self._worker, self._addresses, self._home, takes_over=takeovers.take_over, moved=self._moved
         )
         if awaited:
-            self._service.residence.await_arrival()
+            self._service.residence.defer()
         if self._service.residence.gone_to:
             self._withdraw()
         try:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from headrace.cluster.addresses import Addresses, Moves
 from headrace.cluster.admission import Admission
+from headrace.cluster.bystander import Bystander
 from headrace.cluster.health import Health
 from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.remote_files import wait_for_files
@@ -25,6 +26,8 @@ from headrace.cluster.request import (
     Answer,
     Begun,
     Close,
+    Decide,
+    Decided,
     Depart,
     Drop,
     EndSessions,
@@ -47,6 +50,7 @@ from headrace.cluster.request import (
     Run,
     Send,
     Settle,
+    StandBy,
     Statistics,
     Status,
     Take,
@@ -102,6 +106,7 @@ class TaskService:
     visitors: Visitors = field(default_factory=Visitors)
     _sessions: Sessions = field(init=False)
     residence: Residence = field(init=False)
+    _bystander: Bystander = field(init=False)
     _peers: dict[str, Peer] = field(default_factory=dict)  # by address: tasks that partitions of this one send to
     _health: Health | None = None  # of these
     _senders: dict[str, str] = field(default_factory=dict)  # the connection by which each of the others sends
@@ -112,6 +117,7 @@ class TaskService:
         self.home = self.home or self.addresses[self.worker.task]
         self._sessions = Sessions(self.worker.task)
         self.residence = Residence(self.worker, self.home, self.addresses, self._sessions, self._check_holder)
+        self._bystander = Bystander(self.worker, self._sessions, self.residence)
 
     # ---- the handler
 
@@ -321,10 +327,27 @@ class TaskService:
         if self.moved is not None:
             self.moved()
 
+    def stand_by(self, request: StandBy, message: Message) -> None:
+        address = self.addresses[request.task]
+
+        def has_settled() -> bool:
+            assert self.endpoint is not None
+            peer = self.endpoint.connect(address, lost_seconds())
+            try:
+                decided: Decided = ask(peer, Decide(request.holder))
+                return decided.settled
+            finally:
+                peer.close()
+
+        self._bystander.stand_by(request.task, request.holder, has_settled, partial(self._check_holder, request.holder))
+        message.answer()
+
+    def decide(self, request: Decide, message: Message) -> None:
+        self.residence.when_decided(request.holder, lambda settled: message.answer(Decided(self.incarnation, settled)))
+
     def end_sessions(self, request: EndSessions, message: Message) -> None:
-        names = [name for name in self._sessions.using(request.task) if name != request.holder]
-        self._sessions.fence(names, f"{request.task} moves to another process")
-        self._check_holder(request.holder)
+        self._bystander.end_sessions(request.task, request.holder)
+        self._bystander.note_ended(request.holder)
         message.answer()
 
     def _check_holder(self, session: str) -> None:
@@ -500,5 +523,7 @@ _METHODS: Final[dict[str, Answers]] = {
     "pull": TaskService.pull,
     "settle": TaskService.settle,
     "handover": TaskService.hand_over,
+    "standby": TaskService.stand_by,
+    "decide": TaskService.decide,
     "endsessions": TaskService.end_sessions,
 }

@@ -67,7 +67,7 @@ class Takeovers:
         server._addresses.learn(addresses.moves)
         self._addresses.learn(addresses.moves)
         self.note()
-        server._service.residence.arrive()
+        server._service.residence.go_on()
         return server._home
 
     def _start(self, task: str, home: str, cluster: Mapping[str, str], moves: Moves, awaited: bool = False) -> Server:

@@ -421,9 +421,10 @@ class Killed(RuntimeError):
 
 
 POINTS = {
-    "as it asks": (request.Depart, 0), "while it pulls": (request.Pull, 0), "before sessions end": (request.EndSessions, 0),
-    "when some have ended": (request.EndSessions, 1), "before the last ones end": (request.Settle, 0),
-    "with the rest": (request.Pull, 1), "before it is the owner": (request.HandOver, 0),
+    "when some know of it": (request.StandBy, 1), "as it asks": (request.Depart, 0),
+    "while it pulls": (request.Pull, 0), "before sessions end": (request.Settle, 0), "with the rest": (request.Pull, 1),
+    "when those of the task have ended": (request.EndSessions, 0), "when more have ended": (request.EndSessions, 1),
+    "before it is the owner": (request.HandOver, 0),
 }  # fmt: skip
 
 
@@ -469,7 +470,7 @@ def test_the_new_process_ends_in_the_middle(
     check_counts(cluster, workers)
 
 
-@pytest.mark.parametrize("point", ["while it pulls", "before the last ones end", "before it is the owner"])
+@pytest.mark.parametrize("point", ["while it pulls", "before sessions end", "before it is the owner"])
 def test_the_old_process_is_killed_in_the_middle(
     cluster: LocalCluster, workers: list[Worker], spare: tf.train.Server, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
