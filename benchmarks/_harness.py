@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import platform
+import socket
 import statistics
 import subprocess
 import sys
@@ -85,6 +86,15 @@ def checkout(revision: str) -> Iterator[Path]:
             yield Path(folder)
         finally:
             subprocess.run([*git, "remove", "--force", folder], check=True)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
 
 
 # ---- workers

@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -83,7 +82,7 @@ class Cluster:
     """The processes of one library: parameter servers, and workers of which some are used."""
 
     def __init__(self, python, library, servers, workers, environment):
-        ports = _free_ports(servers + workers)
+        ports = _harness.free_ports(servers + workers)
         hosts = {
             "ps": [f"localhost:{port}" for port in ports[:servers]],
             "worker": [f"localhost:{port}" for port in ports[servers:]],
@@ -144,14 +143,6 @@ class Cluster:
     def close(self):
         for task in reversed(self.tasks):
             task.close()
-
-
-def _free_ports(count):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def measure(python, servers, options):
@@ -278,7 +269,7 @@ def _measure_dispatches(rounds):
     samples = {name: [] for name in DISPATCHES}
     for _ in range(rounds):
         samples["in process"].append(_dispatches.in_process())
-        samples["over sockets"].append(_dispatches.over_sockets(f"localhost:{_free_ports(1)[0]}"))
+        samples["over sockets"].append(_dispatches.over_sockets(f"localhost:{_harness.free_ports(1)[0]}"))
     for name, rates in samples.items():
         rate, processor = (median(sample[clock] for sample in rates) for clock in ("elapsed", "processor"))
         missed = "" if rate >= DISPATCHES[name] else f"  * aim: {DISPATCHES[name]:,}"

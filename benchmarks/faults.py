@@ -383,6 +383,7 @@ def main(argv=None):
     parser.add_argument("--lost-seconds", type=float, default=5.0, help="of silence until a task is lost")
     parser.add_argument("--verbose", action="store_true", help="let the tasks say what they warn of")
     parser.add_argument("--no-save", action="store_true", help="do not write the result file")
+    parser.add_argument("--json", help="a file for the result of this run alone: several runs may go on at once")
     options = parser.parse_args(argv)
     seed = random.randrange(2**32) if options.seed is None else options.seed
     print(f"mode {options.mode}, seed {seed}", flush=True)
@@ -399,7 +400,12 @@ def main(argv=None):
     for event, steps in result["lost_steps"].items():
         since = "since the last checkpoint" if options.copies is None else "since the last copy, or checkpoint"
         print(f"  {event}: {steps['median']:g} steps lost, {steps['most']} at most, all {since}")
-    if not options.no_save:
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(
+                {"mode": options.mode, "dense": options.dense, "seed": seed, **_harness.machine(), **result}, file
+            )
+    elif not options.no_save:
         name = options.mode if options.dense == "servers" else f"{options.mode} {options.dense}"
         copied = "" if options.copies is None else f" copies {options.copies:g}"
         print(f"saved to {_save(name + copied, seed, result)}")

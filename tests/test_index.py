@@ -42,7 +42,8 @@ EXCEPTIONS: Final = {
     "what a running program shows of the runtime": "runtime/compiler/test_as_interpreted.py"
     " runtime/planning/test_hot_steps.py runtime/drive/test_loop_memory.py runtime/session/test_concurrent_steps.py"
     " runtime/session/test_freed.py runtime/session/test_reports.py",
-    "tasks that talk to each other": "cluster/test_bytes.py cluster/test_faults.py cluster/test_fence.py"
+    "tasks that talk to each other": "cluster/test_bytes.py cluster/test_cut.py"
+    " cluster/test_cut_faults.py cluster/test_faults.py cluster/test_fence.py"
     " cluster/test_hooked_device.py cluster/test_namespaces.py cluster/test_partial_run.py"
     " cluster/test_primitives.py cluster/test_random_graphs.py"
     " cluster/test_shared_state.py cluster/test_short_steps.py"

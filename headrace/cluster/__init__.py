@@ -1,11 +1,13 @@
-"""Clusters: their description, the servers that sessions name as their target, and their start on Ray."""
+"""Clusters: their description, the servers that sessions name as their target, their start on Ray, tasks that move."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from headrace.cluster import ray_engine
+from headrace.cluster.transport import need_libraries
 from headrace.core.source import at
 
 if TYPE_CHECKING:
@@ -50,3 +52,19 @@ def ray(
         )  # fmt: skip
     except (FileNotFoundError, ValueError) as e:
         raise type(e)(f"{e} {at()}") from None
+
+
+def move(target: str, task: str, to: str, *, port: int = 0, wait_secs: float = 60.0) -> str:
+    """Moves a task of a running cluster, with all its state, to another process; returns the task's new address.
+
+    Args:
+        target: "grpc://host:port" of any task of the cluster.
+        task: "ps:2" or "/job:ps/task:2".
+        to: "host:port" of a server that is to have the task too, as all tasks of the cluster reach it: another one of the job, or
+            one that has no task yet (``headrace serve``).
+        port: Where the task is to listen on that host; 0: any port that is free.
+        wait_secs: How long to wait until steps that are under way have ended.
+    """
+    need_libraries()
+    address: str = importlib.import_module("headrace.cluster.moving").move_task(target, task, to, port, wait_secs)
+    return address

@@ -27,6 +27,7 @@ from headrace.cluster.request import (
     ParcelHead,
     Pull,
     Settle,
+    StandBy,
     ask,
     call,
 )
@@ -91,7 +92,7 @@ class Arrival:
             sides = {task.name: task.runs.side(None) for task in connection.tasks}
             turn = next(task.runs.side([]) for task in connection.tasks if task.name == min(sides))
             with cut(list(sides.values()), Steps(), seconds, turn=turn):
-                self._take_over(connection)
+                self._take_over(connection, seconds)
             self._tell_others()
         except DeadlineExceededError as e:
             raise DeadlineExceededError(None, None, f"{self._task} stays where it is: {e.message}") from None
@@ -107,18 +108,23 @@ class Arrival:
                 None, None, f"{self._task} has devices that {self._home} has not: {', '.join(missing)}; here are {here}"
             )
 
-    def _take_over(self, connection: ClusterConnection) -> None:
-        """While steps that write are held: they begin nowhere before the move, and in no session that is older than it."""
+    def _take_over(self, connection: ClusterConnection, seconds: float) -> None:
+        """While steps that write are held: they begin nowhere before the move, and in no session that is older than it.
+
+        ``seconds``: for the sessions of a task to end.
+        """
         peer, holder = connection.peer(self._task), connection.session
         number = self._addresses.times_moved(self._task) + 1
         self._pulled = 0
+        others = [connection.peer(task.name) for task in connection.tasks if task.name != self._task]
+        for other in others:
+            ask(other, StandBy(self._task, holder), seconds=seconds)
         variables: Inventory = ask(peer, Depart(self._home, holder))
         self._pull(peer, variables.parcels)
-        for other in connection.tasks:
-            if other.name != self._task:
-                ask(connection.peer(other.name), EndSessions(self._task, holder))
-        rest: Inventory = ask(peer, Settle())
+        rest: Inventory = ask(peer, Settle(), seconds=seconds)
         self._pull(peer, rest.parcels)
+        for other in others:
+            ask(other, EndSessions(self._task, holder), seconds=seconds)
         self._hand_over(peer, number, variables.incarnation)
         self._addresses.learn({self._task: (number, self._home)})
 
@@ -167,7 +173,7 @@ class Arrival:
 
     def _pull(self, peer: Peer, heads: Sequence[ParcelHead]) -> None:
         """Fetches the tensors of parcels, in pieces, and keeps the parcels for the nodes that will ask for them."""
-        tensors = [_empty(*kind) for head in heads for kind in head.tensors]
+        tensors = [_empty(*form) for head in heads for form in head.tensors]
         first, self._pulled = self._pulled, self._pulled + len(tensors)
         under_way: deque[tuple[list[Span], Future[list[Any]]]] = deque()
         for spans in _messages([_size(one) for one in tensors], first):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from headrace.cluster.connection import client_endpoint
-from headrace.cluster.request import Greeting, Hello, Host, Hosted, ask
+from headrace.cluster.request import Greeting, Hello, TakenOver, TakeOver, ask
 from headrace.cluster.transport.interface import Transport
 from headrace.core.device import DeviceSpec
 from headrace.core.errors import OpError, with_user_line
@@ -16,29 +16,20 @@ REACH_SECONDS: Final = 10.0  # to reach a process
 
 
 def move_task(target: str, task: str, to: str, port: int = 0, wait_secs: float = 60.0) -> str:
-    """Moves a task with all its state to the process at ``to``, and returns the task's new address.
-
-    Args:
-        target: "grpc://host:port" of any task of the cluster.
-        task: "ps:2" or "/job:ps/task:2".
-        to: "host:port" of a server that is to have the task too, as all tasks of the cluster reach it: another one of the job, or
-            one that has no task yet (``headrace serve``).
-        port: Where the task is to listen on that host; 0: any port that is free.
-        wait_secs: How long to wait until steps that are under way have ended.
-    """
+    """Moves a task, and returns its new address: see `headrace.cluster.move`."""
     name = task_name(task)
     address = target.removeprefix(SCHEME)
     try:
         endpoint = client_endpoint(address)
         greeting: Greeting = _ask(endpoint, address, Hello(), REACH_SECONDS)
-        request = Host(name, greeting.cluster, greeting.moves, wait_secs, port)
-        hosted: Hosted = _ask(endpoint, to.removeprefix(SCHEME), request, None)
+        request = TakeOver(name, greeting.cluster, greeting.moves, wait_secs, port)
+        taken: TakenOver = _ask(endpoint, to.removeprefix(SCHEME), request, None)
     except OpError as e:
         raise with_user_line(e) from None
-    return hosted.address
+    return taken.address
 
 
-def _ask(endpoint: Transport, address: str, request: Hello | Host, seconds: float | None) -> Any:
+def _ask(endpoint: Transport, address: str, request: Hello | TakeOver, seconds: float | None) -> Any:
     peer = endpoint.connect(address, REACH_SECONDS)
     try:
         return ask(peer, request, seconds=seconds)

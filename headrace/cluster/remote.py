@@ -37,6 +37,7 @@ from headrace.core.proto import protos
 from headrace.core.source import at
 from headrace.passes.portable import Portable, holder_of_object
 from headrace.resources.calling.copies import to_host
+from headrace.resources.stepping.saving import current as saving
 from headrace.resources.stepping.saving import deferring
 from headrace.resources.stepping.step import current
 from headrace.resources.stepping.waiting import Done
@@ -86,12 +87,12 @@ class RemoteRuns:
         with self._lock:
             ended, self._ended = self._ended, []
         answered = partial(self._answered, done, self._origins[handle])
-        saving = deferring()
-        if saving is not None:
-            RemoteFiles.leave(saving, self._peer, self._session, self._task, step)
+        if (later := deferring()) is not None:
+            RemoteFiles.leave(later, self._peer, self._session, self._task, step)
         request = Run(
-            self._session, handle, step, seconds, ended, oldest=step_numbers.oldest(), deferred=saving is not None
-        )
+            self._session, handle, step, seconds, ended, oldest=step_numbers.oldest(), deferred=later is not None,
+            local=None if saving.saving is None else saving.saving.local,
+        )  # fmt: skip
         self._delayed.setdefault(step, []).append((request, to_host(feeds), answered))
 
     def let_go(self, step: int) -> bool:

@@ -169,6 +169,9 @@ class Run(Request):
     along: int = 0
     oldest: int = 0  # all steps of the client with smaller numbers are over
     deferred: bool = False  # what it saves is copied, and written when `Write` comes
+    local: tuple[str, str] | None = (
+        None  # a folder on the task's own disk for these files, and the prefix of the checkpoint
+    )
 
 
 class Abort(Request):
@@ -297,19 +300,19 @@ class Reset(Request):
 # ---- a task moves to another process
 
 
-class Hosted(Answer):
+class TakenOver(Answer):
     """``address``: where the task is now."""
 
     address: str
 
 
-class Host(Request):
+class TakeOver(Request):
     """To a server: take over a task, and answer when that is done.
 
     ``seconds``: for the steps under way to end.  ``port``: where the task is to listen; 0: any that is free.
     """
 
-    answer = Hosted
+    answer = TakenOver
     task: str
     cluster: dict[str, str]
     moves: Moves
@@ -361,8 +364,28 @@ class HandOver(Request):
     """The task is the asker's from now on: the point of no return."""
 
 
+class StandBy(Request):
+    """To the other tasks of the job: what the ``holder``, as in `Depart`, holds up stays so until the task has decided."""
+
+    task: str
+    holder: str
+
+
+class Decided(Answer):
+    """``settled``: whether the task has ended its sessions."""
+
+    settled: bool
+
+
+class Decide(Request):
+    """How has the move ended for which this session held up steps?  Answered as soon as that is known."""
+
+    answer = Decided
+    holder: str
+
+
 class EndSessions(Request):
-    """Ends the sessions that use a task, which departs, but not that of the ``holder``: as in `Depart`."""
+    """Ends the sessions that use a task, which has ended its own, but not that of the ``holder``."""
 
     task: str
     holder: str

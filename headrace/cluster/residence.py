@@ -28,6 +28,7 @@ from headrace.runtime.host.worker import LocalWorker
 log = logging.getLogger("headrace.cluster")
 
 STRINGS: Final = "string"
+OUTCOMES: Final = 64  # moves of which it is known how they ended
 GRACE: Final = 0.5  # seconds that steps have to end by themselves before the sessions end
 _LARGE: Final = Variable.__name__  # what is pulled while steps that only read go on
 
@@ -52,18 +53,35 @@ class Residence:
         self._peer = ""  # the connection of the process that takes over; empty: the task stays
         self._request: Depart | None = None
         self._tensors: list[Any] = []
+        self._settled = False  # whether sessions have ended, or are about to
+        self._outcomes: dict[str, bool] = {}  # whether they have, by the session that held up steps
+        self._askers: list[Callable[[bool], None]] = []
         self._deferred: list[Callable[[], None]] | None = None  # sessions that wait; None: they begin immediately
         self._lock = threading.Lock()
 
     # ---- where the task is
 
-    def await_arrival(self) -> None:
-        """The task is still another process's: sessions wait until `arrive`."""
-        self._deferred = []
+    def defer(self) -> None:
+        """Sessions wait until `go_on`: it is not known yet where a task is."""
+        with self._lock:
+            if self._deferred is None:
+                self._deferred = []
 
-    def arrive(self) -> None:
-        """The task is here."""
-        self._go_on()
+    def go_on(self) -> None:
+        """Sessions that have waited begin, or hear where the task is."""
+        with self._lock:
+            deferred, self._deferred = self._deferred or [], None
+        for begin in deferred:
+            self._worker.pool.submit(begin)
+
+    def when_decided(self, holder: str, tell: Callable[[bool], None]) -> None:
+        """Tells whether sessions have ended for the move that a session holds up steps for, as soon as that is decided."""
+        with self._lock:
+            if self._request is not None and self._request.holder == holder:
+                self._askers.append(tell)
+                return
+            settled = self._outcomes.get(holder, False)
+        tell(settled)
 
     @property
     def gone_to(self) -> str:
@@ -123,33 +141,35 @@ class Residence:
     def settle(self, peer: str) -> list[ParcelHead]:
         """Ends all sessions and lists the rest: nothing changes from now on."""
         request = self._check_asker(peer)
-        with self._lock:
-            self._deferred = []
+        self.defer()
         try:
+            self._check_holder(request.holder)
+            with self._lock:
+                self._settled = True
             self._end_sessions(request)
             self._check_holder(request.holder)
             return self._listed(self._worker.resources.parcels(lambda name: name != _LARGE))
         except BaseException:
-            self._go_on()
+            self._over()
             raise
 
     def hand_over(self, peer: str) -> None:
         """The task is the other process's from now on."""
         request = self._check_asker(peer)
         with self._lock:
-            if self._deferred is None:
+            if not self._settled:
                 raise FailedPreconditionError(None, None, f"{self._worker.task} has not ended its sessions yet")
             task = self._worker.task
             self._addresses.learn({task: (self._addresses.times_moved(task) + 1, request.address)})
         log.warning("%s has moved from %s to %s", task, self._home, request.address)
-        self._go_on()
+        self._over()
         self._worker.resources.clear()
 
     def lost(self, peer: str) -> None:
         """A connection has ended: if it was that of the process that takes over, the task stays."""
         if peer == self._peer:
             log.warning("%s stays at %s: the process that was to take it over is lost", self._worker.task, self._home)
-            self._go_on()
+            self._over()
 
     def _check_asker(self, peer: str) -> Depart:
         with self._lock:
@@ -157,13 +177,18 @@ class Residence:
                 raise AbortedError(None, None, f"{self._worker.task} is not about to move to {peer}")
             return self._request
 
-    def _go_on(self) -> None:
-        """Ends the departure.  Sessions that have waited begin, or hear where the task is."""
+    def _over(self) -> None:
+        """Ends the departure."""
         with self._lock:
-            self._request, self._peer, self._tensors = None, "", []
-            deferred, self._deferred = self._deferred or [], None
-        for begin in deferred:
-            self._worker.pool.submit(begin)
+            if self._request is not None:
+                self._outcomes[self._request.holder] = self._settled
+                while len(self._outcomes) > OUTCOMES:
+                    del self._outcomes[next(iter(self._outcomes))]
+            settled, askers, self._askers = self._settled, self._askers, []
+            self._request, self._peer, self._tensors, self._settled = None, "", [], False
+        for tell in askers:
+            tell(settled)
+        self.go_on()
 
     def _end_sessions(self, request: Depart) -> None:
         """All but the one that keeps steps from writing."""
@@ -186,8 +211,8 @@ class Residence:
         for one in parcels:
             tensors = [_sendable(tensor) for tensor in one.tensors]
             self._tensors += tensors
-            kinds = [(_dtype_name(tensor), list(tensor.shape)) for tensor in tensors]
-            heads.append(ParcelHead(one.container, one.class_name, one.name, one.device, one.data, kinds))
+            forms = [(_dtype_name(tensor), list(tensor.shape)) for tensor in tensors]
+            heads.append(ParcelHead(one.container, one.class_name, one.name, one.device, one.data, forms))
         return heads
 
 

@@ -76,7 +76,7 @@ class Server:
         named = [] if address.endswith(":0") else [f"{PROTOCOL}://{address}"]
         self._targets = list(dict.fromkeys([self._target, *named]))  # sessions may name it as the cluster does
         self._service: Any = None
-        self._hosting: Any = None  # the tasks that this process has taken over since
+        self._takeovers: Any = None  # the tasks that this process has taken over since
         self._started = False
         if start:
             self.start()
@@ -101,8 +101,8 @@ class Server:
         if not self._started:
             self._start()
 
-    def _start(self, hosting: Any = None, awaited: bool = False) -> None:
-        """``hosting``: of the process that has taken over this task, or is going to if it is ``awaited``."""
+    def _start(self, takeovers: Any = None, awaited: bool = False) -> None:
+        """``takeovers``: of the process that has taken over this task, or is going to if it is ``awaited``."""
         alone = len(self._addresses) == 1
         offered: list[str] = []
         try:
@@ -119,28 +119,28 @@ class Server:
             ) from None  # fmt: skip
         self._started = True
         if not alone or not self._home.endswith(":0"):
-            self._listen(hosting, awaited)
+            self._listen(takeovers, awaited)
 
-    def _listen(self, hosting: Any, awaited: bool) -> None:
+    def _listen(self, takeovers: Any, awaited: bool) -> None:
         """Answers on the network."""
         need_libraries()
         service = importlib.import_module("headrace.cluster.service")
         note = None
-        if hosting is None:
-            hosting = importlib.import_module("headrace.cluster.hosting").Hosting(self)
-            note = hosting.recall()
-        self._hosting = hosting
+        if takeovers is None:
+            takeovers = importlib.import_module("headrace.cluster.takeovers").Takeovers(self)
+            note = takeovers.recall()
+        self._takeovers = takeovers
         self._service = service.TaskService(
-            self._worker, self._addresses, self._home, host=hosting.take_over, moved=self._moved
+            self._worker, self._addresses, self._home, takes_over=takeovers.take_over, moved=self._moved
         )
         if awaited:
-            self._service.residence.await_arrival()
+            self._service.residence.defer()
         if self._service.residence.gone_to:
             self._withdraw()
         try:
             self._service.endpoint = open_endpoint(
                 self._service.handle, self._home, lost=self._service.lost, limits=limits(),
-                data_port=self._data_port(hosting.server), failed=self._worker.fail,
+                data_port=self._data_port(takeovers.server), failed=self._worker.fail,
                 decoders=importlib.import_module("headrace.cluster.request").DECODERS,
             )  # fmt: skip
         except BaseException as e:
@@ -150,12 +150,12 @@ class Server:
             raise
         atexit.register(self._service.close)
         if note is not None:
-            hosting.start_again(note)
+            takeovers.start_again(note)
 
     def _moved(self) -> None:
         """The task is another process's: sessions of this process that name it find it there."""
         self._withdraw()
-        self._hosting.note()
+        self._takeovers.note()
 
     def _data_port(self, first: Server) -> int | None:
         """The port for large tensors.  The one that is derived may be the declared one of another task on this host.
@@ -209,7 +209,7 @@ class Server:
 
     def _servers(self) -> list[Server]:
         """All of this process: tasks that it has taken over have servers of their own."""
-        return [self] if self._hosting is None else self._hosting.servers
+        return [self] if self._takeovers is None else self._takeovers.servers
 
     def _let_workers_leave(self) -> None:
         """Waits until no other task has a session here: a whole job that gets SIGTERM saves before its servers go."""
@@ -249,7 +249,7 @@ class Server:
     def _stop(self) -> None:
         """Ends the server; sessions on it find it lost."""
         for server in self._servers():
-            if server is not self and self._hosting.server is self:
+            if server is not self and self._takeovers.server is self:
                 server._stop()
         self._withdraw()
         if self._service is not None:

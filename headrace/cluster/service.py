@@ -10,7 +10,6 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -18,6 +17,7 @@ from typing import Any, Final
 
 from headrace.cluster.addresses import Addresses, Moves
 from headrace.cluster.admission import Admission
+from headrace.cluster.bystander import Bystander
 from headrace.cluster.health import Health
 from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.remote_files import wait_for_files
@@ -28,6 +28,8 @@ from headrace.cluster.request import (
     Chunk,
     Chunked,
     Close,
+    Decide,
+    Decided,
     Depart,
     Drop,
     EndSessions,
@@ -35,8 +37,6 @@ from headrace.cluster.request import (
     Handle,
     HandOver,
     Hello,
-    Host,
-    Hosted,
     Introduction,
     Inventory,
     Left,
@@ -52,9 +52,12 @@ from headrace.cluster.request import (
     Run,
     Send,
     Settle,
+    StandBy,
     Statistics,
     Status,
     Take,
+    TakenOver,
+    TakeOver,
     Trace,
     Traced,
     Watch,
@@ -96,7 +99,9 @@ class TaskService:
     addresses: Addresses
     home: str = ""  # the address of this process
     endpoint: Transport | None = None
-    host: Callable[[Host], str] | None = None  # takes over another task in this process, and gives its address
+    takes_over: Callable[[TakeOver], str] | None = (
+        None  # takes over another task in this process, and gives its address
+    )
     moved: Callable[[], None] | None = None  # called when the task has become another process's
     incarnation: int = field(default_factory=lambda: secrets.randbits(53))
     begun_at: float = field(default_factory=monotonic)
@@ -105,6 +110,7 @@ class TaskService:
     visitors: Visitors = field(default_factory=Visitors)
     _sessions: Sessions = field(init=False)
     residence: Residence = field(init=False)
+    _bystander: Bystander = field(init=False)
     _peers: dict[str, Peer] = field(default_factory=dict)  # by address: tasks that partitions of this one send to
     _health: Health | None = None  # of these
     _senders: dict[str, str] = field(default_factory=dict)  # the connection by which each of the others sends
@@ -117,6 +123,7 @@ class TaskService:
         self.residence = Residence(self.worker, self.home, self.addresses, self._sessions, self._check_holder)
         boxes = self.worker.boxes
         boxes.address, boxes.elsewhere = self.home, self._ask_box
+        self._bystander = Bystander(self.worker, self._sessions, self.residence)
 
     # ---- the handler
 
@@ -225,7 +232,7 @@ class TaskService:
                 raise errors.InvalidArgumentError(None, None, why)
             feeds, along = feeds[: -request.along], feeds[-request.along :]
             self.worker.rendezvous.send(request.step, request.key, along)
-        with session.partitions.deferring(request.step) if request.deferred else nullcontext():
+        with session.partitions.saving(request.step, request.deferred, request.local):
             session.run(request.handle, request.step, feeds, message.done, until)
 
     def write(self, request: Write, message: Message) -> None:
@@ -310,10 +317,10 @@ class TaskService:
         if self.moved is not None:
             self.moved()
 
-    def host_task(self, request: Host, message: Message) -> None:
-        if self.host is None:
+    def take_over(self, request: TakeOver, message: Message) -> None:
+        if self.takes_over is None:
             raise errors.UnimplementedError(None, None, f"the process of {self.worker.task} can take over no task")
-        message.answer(Hosted(self.incarnation, self.host(request)))
+        message.answer(TakenOver(self.incarnation, self.takes_over(request)))
 
     def depart(self, request: Depart, message: Message) -> None:
         message.answer(Inventory(self.incarnation, self.residence.depart(request, message.peer)))
@@ -335,10 +342,27 @@ class TaskService:
         if self.moved is not None:
             self.moved()
 
+    def stand_by(self, request: StandBy, message: Message) -> None:
+        address = self.addresses[request.task]
+
+        def has_settled() -> bool:
+            assert self.endpoint is not None
+            peer = self.endpoint.connect(address, lost_seconds())
+            try:
+                decided: Decided = ask(peer, Decide(request.holder))
+                return decided.settled
+            finally:
+                peer.close()
+
+        self._bystander.stand_by(request.task, request.holder, has_settled, partial(self._check_holder, request.holder))
+        message.answer()
+
+    def decide(self, request: Decide, message: Message) -> None:
+        self.residence.when_decided(request.holder, lambda settled: message.answer(Decided(self.incarnation, settled)))
+
     def end_sessions(self, request: EndSessions, message: Message) -> None:
-        names = [name for name in self._sessions.using(request.task) if name != request.holder]
-        self._sessions.fence(names, f"{request.task} moves to another process")
-        self._check_holder(request.holder)
+        self._bystander.end_sessions(request.task, request.holder)
+        self._bystander.note_ended(request.holder)
         message.answer()
 
     def _check_holder(self, session: str) -> None:
@@ -526,10 +550,12 @@ _METHODS: Final[dict[str, Answers]] = {
     "chunk": TaskService.chunk,
     "close": TaskService.close_session,
     "reset": TaskService.reset,
-    "host": TaskService.host_task,
+    "takeover": TaskService.take_over,
     "depart": TaskService.depart,
     "pull": TaskService.pull,
     "settle": TaskService.settle,
     "handover": TaskService.hand_over,
+    "standby": TaskService.stand_by,
+    "decide": TaskService.decide,
     "endsessions": TaskService.end_sessions,
 }

@@ -95,9 +95,9 @@ class RemoteSession:
             over(None, e)
 
     def only_waits(self) -> bool:
-        """Whether all its steps that are under way wait for something."""
+        """Whether all its steps that are under way wait for something, or are held up."""
         waiting = sum(bool(step.waits) for step in self.graph.steps.status())
-        return self.standing.under_way <= waiting
+        return self.standing.under_way <= waiting + self.graph.writers.held_up(self.partitions.session)
 
     def close(self) -> None:
         """Ends its steps, which may take a while."""

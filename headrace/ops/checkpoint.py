@@ -27,10 +27,11 @@ from headrace.ops.shared.string_array import array_of
 from headrace.resources.file.bundle.checkpoint import Checkpoint
 from headrace.resources.file.bundle.entry import Lineage
 from headrace.resources.file.bundle.extents import Extents, parse_shape_and_slice
+from headrace.resources.file.bundle.local_copy import LocalCopy, copy_bundle, remove_bundle
 from headrace.resources.file.bundle.merge import merge_bundles
 from headrace.resources.file.bundle.opening import open_checkpoint
 from headrace.resources.file.bundle.writer import BundleWriter, array_pieces
-from headrace.resources.stepping.saving import MERGE, SHARDS, copy_of, deferring, one_file
+from headrace.resources.stepping.saving import COPY, KEEP, MERGE, SHARDS, copy_of, current, deferring, one_file
 
 _PIECE = 1 << 22  # bytes that are copied, checked and written together
 _MANY = 1 << 25  # bytes that are worth the threads to read them
@@ -136,8 +137,20 @@ def _save(prefix, names, slices, tensors, dtypes, chosen=(), lineage=_NO_LINEAGE
     saved.sort(key=lambda one: one.place)
     if later is None:
         _write(_path(prefix), saved, _pieces, lineage)
-    else:
+    elif later.local is None:
         later.defer(SHARDS, partial(_write, _path(prefix), saved, _stable_pieces, lineage))
+    else:
+        local = LocalCopy(*later.local)
+        local.check()
+        shard = local.shard(_path(prefix))
+        later.defer(SHARDS, partial(_write, shard, saved, _stable_pieces, lineage), partial(remove_bundle, shard))
+        later.defer(COPY, partial(_copy, shard, _path(prefix)))
+        later.defer(KEEP, partial(local.keep, shard))
+
+
+def _copy(shard, path):
+    with one_file() as check:
+        copy_bundle(shard, path, check)
 
 
 def _write(path, saved, pieces, lineage):
@@ -248,7 +261,8 @@ def _restored(prefix, names, slices, dtypes, copied=False):
         (name.decode(), _parsed(spec), dtype.base_dtype)
         for name, spec, dtype in zip(names, slices, dtypes, strict=True)
     ]
-    with open_checkpoint(_path(prefix)) as checkpoint:
+    local = None if current.saving is None else current.saving.local
+    with open_checkpoint(_path(prefix), None if local is None else LocalCopy(*local)) as checkpoint:
         for name, part, dtype in keys:
             _check_entry(checkpoint, name, part, dtype)
         order = sorted(range(len(keys)), key=lambda i: _place(checkpoint, keys[i][0]))

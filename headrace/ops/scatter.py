@@ -19,7 +19,7 @@ from headrace.core.shape import TensorShape
 from headrace.core.signature import Attr
 from headrace.core.wording import in_brackets
 from headrace.ops.declare.resource import resource_form
-from headrace.resources.state.variable import mark_all, mark_rows
+from headrace.resources.state.variable import mark_rows
 
 _MANY = 512  # rows
 ORDERED = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
@@ -282,8 +282,7 @@ def _(ref, limit):
         before = ref.value.clone()
         if int(before) >= limit:
             raise OutOfRangeError(None, None, f"Reached limit of {limit}")
-        ref.value.add_(1)
-    mark_all((ref,))
+        ref.value.add_(1)  # a scalar has no rows to mark
     return before
 
 

@@ -165,8 +165,7 @@ def _(resource, ignore_lookup_error):
     """Takes the variable's value away; it is then as it was before its initializer ran."""
     if not resource.initialized and not ignore_lookup_error:
         raise NotFoundError(None, None, f"Resource {resource.name} does not exist: the variable has no value")
-    resource.clear()
-    mark_all((resource,))
+    resource.clear()  # a new value comes from an assignment, which marks all rows
 
 
 assign = op(

@@ -15,6 +15,7 @@ from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING
 from headrace.ops.declare.update import SMALL, dense, sparse
 from headrace.ops.internal import update_together
 from headrace.ops.internal.update_together import alone, different_shapes, on_host
+from headrace.resources.state.variable import mark_all
 
 _ONE = torch.tensor(1.0)
 _ZERO = torch.tensor(0.0)
@@ -49,7 +50,11 @@ def _descend(var, alpha, delta, use_locking):
     buffer = var.array
     if buffer.shape != delta.shape:
         raise different_shapes(buffer, delta)
-    np.subtract(buffer, delta * alpha, buffer)
+    try:
+        np.subtract(buffer, delta * alpha, buffer)
+    finally:
+        if var.touched is not None:
+            mark_all((var,))
     return var
 
 

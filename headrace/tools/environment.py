@@ -9,7 +9,6 @@ VARIABLES: Final = {
     "HEADRACE_CLUSTER_KEY": "the secret that the tasks and clients of a cluster share",
     "HEADRACE_CLUSTER_KEY_FILE": "a file with that secret, which only you can read",
     "HEADRACE_COMPILE": "auto, always or off: whether steps are compiled; wins over ConfigProto.compile",
-    "HEADRACE_TASKS_FILE": "where a server notes the tasks that it has taken over, for when it is started again",
     "HEADRACE_DATA_PORT": "the port for large tensors to this process's server",
     "HEADRACE_DETERMINISTIC": "1: the same bits in every run",
     "HEADRACE_DUMP": "a folder for every plan, its Python and what the compiler is given",
@@ -19,6 +18,7 @@ VARIABLES: Final = {
     "HEADRACE_PASSES_OFF": "passes to leave out, with commas",
     "HEADRACE_PRECISION": "highest, high or medium: float32 products on CUDA",
     "HEADRACE_PROCESS_SETTINGS": "off: no setting of the whole process is changed",
+    "HEADRACE_TASKS_FILE": "where a server notes the tasks that it has taken over, for when it is started again",
     "HEADRACE_THREADS": "threads of a kernel",
 }
 OTHERS: Final = {

@@ -25,7 +25,7 @@ LINE: Final = "▁▂▃▄▅▆▇█"
 POINTS: Final = 40  # of a curve
 FEATURES: Final = 100  # records that are looked at for the features of their examples
 
-Report = dict[str, Any]  # "kind", numbers about the whole, and "rows": a list of dicts with the same keys
+Report = dict[str, Any]  # "what", numbers about the whole, and "rows": a list of dicts with the same keys
 
 
 class Unknown(ValueError):
@@ -43,7 +43,7 @@ def show(path: str, as_json: bool = False, limit: int = 50) -> int:
         print(json.dumps(report, indent=1))
         return 0
     rows = report.pop("rows")
-    print(", ".join(f"{name} {value}" if name != "kind" else str(value) for name, value in report.items()))
+    print(", ".join(f"{name} {value}" if name != "what" else str(value) for name, value in report.items()))
     _print_table(rows[: limit or None])
     if limit and len(rows) > limit:
         print(f"... and {len(rows) - limit} more: --limit 0 shows all")
@@ -91,7 +91,7 @@ def _checkpoint(prefix: str) -> Report:
         size = int(_product(shape) * max(dtype.size, 0)) if dtype != tf.string else 0
         rows.append({"variable": name, "dtype": dtype.name, "shape": list(shape), "bytes": size})
     total = sum(row["bytes"] for row in rows)
-    return {"kind": f"checkpoint {prefix}", "variables": len(rows), "size": in_words(total), "rows": rows}
+    return {"what": f"checkpoint {prefix}", "variables": len(rows), "size": in_words(total), "rows": rows}
 
 
 def _saved_model(path: str) -> Report:
@@ -106,7 +106,7 @@ def _saved_model(path: str) -> Report:
                     for key, info in sorted(tensors.items())
                 ]
     nodes = sum(len(meta_graph.graph_def.node) for meta_graph in message.meta_graphs)
-    return {"kind": f"SavedModel {path}", "graphs": len(message.meta_graphs), "nodes": nodes, "rows": rows}
+    return {"what": f"SavedModel {path}", "graphs": len(message.meta_graphs), "nodes": nodes, "rows": rows}
 
 
 def _tensor(info: Any) -> Mapping[str, Any]:
@@ -117,14 +117,14 @@ def _tensor(info: Any) -> Mapping[str, Any]:
 def _graph(path: str) -> Report | None:
     with open(path, "rb") as file:
         data = file.read()
-    for kind, make in (("MetaGraphDef", tf.MetaGraphDef), ("GraphDef", tf.GraphDef)):
+    for form, make in (("MetaGraphDef", tf.MetaGraphDef), ("GraphDef", tf.GraphDef)):
         graph = _parsed(make(), data)
-        graph = graph.graph_def if graph is not None and kind == "MetaGraphDef" else graph
+        graph = graph.graph_def if graph is not None and form == "MetaGraphDef" else graph
         if graph is not None and graph.node and all(bool(node.op) for node in graph.node):
             ops = Counter(node.op for node in graph.node)
             rows = [{"op": name, "nodes": count} for name, count in ops.most_common()]
             devices = len({node.device for node in graph.node})
-            return {"kind": f"{kind} {path}", "nodes": len(graph.node), "devices": devices, "rows": rows}
+            return {"what": f"{form} {path}", "nodes": len(graph.node), "devices": devices, "rows": rows}
     return None
 
 
@@ -160,7 +160,7 @@ def _events(path: str) -> Report | None:
         rows.append(
             {"tag": tag, "times": len(points), "last step": points[-1][0], "last": last, "curve": curve(numbers)}
         )
-    return {"kind": f"event file {path}", "tags": len(rows), "rows": rows}
+    return {"what": f"event file {path}", "tags": len(rows), "rows": rows}
 
 
 def _begins_with_an_event(path: str) -> bool:
@@ -202,8 +202,8 @@ def _records(path: str) -> Report | None:
         records: Iterator[bytes] = iter(tf.python_io.tf_record_iterator(path))
         for record in islice(records, FEATURES):
             sizes.append(len(record))
-            for name, kind, count in _features(record):
-                features.setdefault((name, kind), []).append(count)
+            for name, values, count in _features(record):
+                features.setdefault((name, values), []).append(count)
         sizes += [len(record) for record in records]
     except tf.errors.DataLossError:
         if not sizes:
@@ -214,13 +214,13 @@ def _records(path: str) -> Report | None:
     rows = [
         {
             "feature": name,
-            "type": kind,
+            "type": values,
             "values": f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else counts[0],
             f"of {min(len(sizes), FEATURES)} records": len(counts),
         }
-        for (name, kind), counts in sorted(features.items())
+        for (name, values), counts in sorted(features.items())
     ]
-    return {"kind": f"TFRecord file {path}", "records": len(sizes), "size": in_words(sum(sizes)), "rows": rows}
+    return {"what": f"TFRecord file {path}", "records": len(sizes), "size": in_words(sum(sizes)), "rows": rows}
 
 
 def _features(record: bytes) -> Iterator[tuple[str, str, int]]:

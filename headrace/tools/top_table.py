@@ -60,8 +60,8 @@ def _tasks(tasks: Sequence[dict[str, Any]]) -> Table:
 
 
 def _remarks(tasks: Sequence[dict[str, Any]]) -> list[Text]:
-    """What the columns have no room for: why a task does not answer, what it has refused."""
-    remarks = []
+    """What the columns have no room for: why a task does not answer, what it has refused, which processes have several."""
+    remarks = [Text(line) for line in _processes(tasks)]
     for task in tasks:
         if "error" in task:
             remarks.append(Text(f"{short(task['task'])} does not answer: {short(task['error'])}", style="red"))
@@ -69,6 +69,23 @@ def _remarks(tasks: Sequence[dict[str, Any]]) -> list[Text]:
             reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(task["refused"].items()))
             remarks.append(Text(f"{short(task['task'])} has refused: {reasons}", style="yellow"))
     return remarks
+
+
+def _processes(tasks: Sequence[dict[str, Any]]) -> list[str]:
+    """Where tasks are that have moved, and the processes that have more than one."""
+    lines = []
+    together: dict[tuple[Any, Any], list[str]] = {}
+    for task in tasks:
+        if task["task"] in task.get("moves", {}):
+            lines.append(f"{short(task['task'])} has moved to {task['address']}")
+        if "process" in task:
+            together.setdefault((task["host"], task["process"]), []).append(short(task["task"]))
+    lines += [
+        f"process {process} on {host} has {', '.join(names)}"
+        for (host, process), names in together.items()
+        if len(names) > 1
+    ]
+    return lines
 
 
 def _memory(task: dict[str, Any]) -> int | None:

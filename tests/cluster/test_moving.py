@@ -395,13 +395,13 @@ def test_a_process_that_is_started_again_has_its_tasks(
         assert count(cluster, 0) == 2
         spare._stop()
         again = make_server({"spare": address}, config=CONFIG)
-        assert [server._worker.task for server in again._hosting.servers[1:]] == [PS1]
+        assert [server._worker.task for server in again._takeovers.servers[1:]] == [PS1]
         assert count(cluster, 1) == 1
         move_task(cluster.target("worker", 0), "ps:1", cluster.spec.task_address("ps", 0))
         again._stop()
         third = make_server({"spare": address}, config=CONFIG)
-        assert len(third._hosting.servers) == 1
-        assert third._hosting.server._addresses.moves == {}  # of its own cluster
+        assert len(third._takeovers.servers) == 1
+        assert third._takeovers.server._addresses.moves == {}  # of its own cluster
         assert count(cluster, 1) == 2
         assert new.partition(":")[0] == address[0].partition(":")[0]
 
@@ -421,9 +421,10 @@ class Killed(RuntimeError):
 
 
 POINTS = {
-    "as it asks": (request.Depart, 0), "while it pulls": (request.Pull, 0), "before sessions end": (request.EndSessions, 0),
-    "when some have ended": (request.EndSessions, 1), "before the last ones end": (request.Settle, 0),
-    "with the rest": (request.Pull, 1), "before it is the owner": (request.HandOver, 0),
+    "when some know of it": (request.StandBy, 1), "as it asks": (request.Depart, 0),
+    "while it pulls": (request.Pull, 0), "before sessions end": (request.Settle, 0), "with the rest": (request.Pull, 1),
+    "when those of the task have ended": (request.EndSessions, 0), "when more have ended": (request.EndSessions, 1),
+    "before it is the owner": (request.HandOver, 0),
 }  # fmt: skip
 
 
@@ -469,7 +470,7 @@ def test_the_new_process_ends_in_the_middle(
     check_counts(cluster, workers)
 
 
-@pytest.mark.parametrize("point", ["while it pulls", "before the last ones end", "before it is the owner"])
+@pytest.mark.parametrize("point", ["while it pulls", "before sessions end", "before it is the owner"])
 def test_the_old_process_is_killed_in_the_middle(
     cluster: LocalCluster, workers: list[Worker], spare: tf.train.Server, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,3 +164,86 @@ def test_a_server_that_is_lost_while_it_writes(tmp_path: Path, disk: Disk) -> No
             with pytest.raises(errors.UnavailableError, match=r"model, saved at .*was not written.*ps"):
                 saver.wait()
     assert tf.train.latest_checkpoint(str(tmp_path)) is None
+
+
+# ---- a disk of each task
+
+
+def flip(path: Path) -> None:
+    """Damages a file without changing its size."""
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Path:
+    folder = tmp_path / "fast"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_files_are_on_the_local_disk_first_and_restored_from_there(
+    cluster: LocalCluster, tmp_path: Path, local: Path, sharded: bool
+) -> None:
+    variables, add = counters()
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    saver = tf.train.Saver(variables, sharded=sharded, asynchronous=True, local_dir=str(local))
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(tf.global_variables_initializer())
+        for number in range(4):
+            session.run(add)
+            path = saver.save(session, f"{slow}/model", global_step=number)
+        saver.wait()
+        assert tf.train.latest_checkpoint(str(slow)) == path and saved(path) == [4.0] * 3
+        count = 3 if sharded else 1
+        for folder, checkpoints in ((slow, 4), (local, 2)):  # old ones go
+            assert len(list(folder.rglob("model-*.data-*"))) == checkpoints * count
+            assert len(list(folder.rglob("model-*.index"))) == checkpoints
+        assert not list(local.rglob("shard-*"))
+        for data in slow.glob("model-3.data-*"):
+            flip(data)
+        saver.restore(session, path)  # from the local disk
+        assert [float(value[0]) for value in session.run(variables)] == [4.0] * 3
+        with pytest.raises(errors.DataLossError):
+            tf.train.Saver(variables).restore(session, path)
+        flip(next(local.rglob("model-3.index")))  # it is not that of the checkpoint any more
+        with pytest.raises(errors.DataLossError, match=str(slow)):
+            saver.restore(session, path)
+        saver.restore(session, saver.last_checkpoints[0])  # which is not on the local disk any more
+        assert float(session.run(variables[1])[0]) == 1.0
+
+
+def test_a_copy_that_fails_leaves_nothing_on_the_local_disk(
+    cluster: LocalCluster, tmp_path: Path, local: Path, disk: Disk
+) -> None:
+    variables, _ = counters()
+    saver = tf.train.Saver(variables, sharded=True, asynchronous=True, local_dir=str(local))
+    disk.open.set()
+    disk.broken = "part-00001-of-00003"
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(tf.global_variables_initializer())
+        saver.save(session, f"{tmp_path}/model")
+        with pytest.raises(errors.ResourceExhaustedError, match="part-00001-of-00003"):
+            saver.wait()
+        disk.broken = ""
+        saver.save(session, f"{tmp_path}/model")
+        saver.wait()
+    assert sorted(path.name.partition(".")[0] for path in local.rglob("*.*")) == ["model"] * 4
+
+
+def test_a_local_folder_that_cannot_be(cluster: LocalCluster, tmp_path: Path) -> None:
+    variables, _ = counters()
+    with pytest.raises(ValueError, match=r"local_dir='/fast' is for Saver\(asynchronous=True\).*test_remote_files\.py"):
+        tf.train.Saver(variables, local_dir="/fast")
+    with pytest.raises(TypeError, match=r"local_dir must be the path of a folder on each task, got 3 "):
+        tf.train.Saver(variables, asynchronous=True, local_dir=3)
+    saver = tf.train.Saver(variables, sharded=True, asynchronous=True, local_dir=f"{tmp_path}/missing")
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(
+            errors.NotFoundError, match=r"missing'\): there is no such folder on this task(.|\n)*on /job:"
+        ):
+            saver.save(session, f"{tmp_path}/model")

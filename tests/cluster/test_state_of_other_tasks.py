@@ -60,18 +60,6 @@ def test_variables_of_several_tasks_are_saved_and_restored(
     assert dict(tf.train.list_variables(path)) == {"v0": [2], "v1": []}
 
 
-@pytest.mark.parametrize("option", ["consistent", "asynchronous"])
-def test_savers_that_would_have_to_stop_other_tasks_refuse(cluster: LocalCluster, tmp_path: Path, option: str) -> None:
-    variables()
-    saver = tf.train.Saver(**{option: True})
-    says = rf"{option}=True\) saves .* own task only; on other tasks are v0, v1\. Leave {option} out.*{Path(__file__).name}:"
-    with tf.Session(cluster.target("worker", 0)) as session:
-        session.run(tf.global_variables_initializer())
-        with pytest.raises(tf.errors.InvalidArgumentError, match=says):
-            saver.save(session, str(tmp_path / "model"))
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_handle_of_another_task_is_taken_in_a_step_there(cluster: LocalCluster) -> None:
     with tf.device("/job:ps/task:0"):
         keep = tf.get_session_handle(tf.constant([1.0, 2.0]) + 1.0)

@@ -31,7 +31,7 @@ WORDS: Final = {
     "record": Word(
         "core/record.py core/file_limits.py library/input/ library/text/ ops/decode.py ops/reader.py ops/record_input.py"
         " resources/file/event_file.py resources/state/reader/ resources/state/record_input.py"
-        " resources/data/files.py library/data/readers.py library/data/tables.py ops/dataset/files.py",
+        " resources/data/files.py library/data/readers.py library/data/tables.py ops/dataset/files.py tools/inspect.py",
         {
             "library/contrib/summary.py": TENSORFLOW,
             "library/train/hook/step_counter.py": TENSORFLOW,
@@ -50,6 +50,7 @@ WORDS: Final = {
         " library/testing/numeric_gradient.py runtime/session/partition_graph.py",
         {
             "core/example.py": "Feature.kind",
+            "tools/inspect.py": "Feature.kind",
             "ops/parsing.py": "Feature.kind",
             "library/train/saver/collection_def.py": "CollectionDef.kind",
             "library/state/variable_store.py": "inspect.Parameter.kind",

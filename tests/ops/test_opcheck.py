@@ -140,7 +140,16 @@ WITHOUT_SAMPLES = {
         "belongs to a session on a task; tests/library/train/session/test_chief_lease.py runs it",
     ),
     **dict.fromkeys(
-        ("_CopyShare", "_KeepCopy", "_CopyGenerations", "_TakeCopy", "_DropCopies"),
+        (
+            "_CopyShare",
+            "_RowMarks",
+            "_NewRows",
+            "_KeepCopy",
+            "_CopyGenerations",
+            "_TakeCopy",
+            "_TakeNewRows",
+            "_DropCopies",
+        ),
         "belongs to a session on a task; tests/library/train/session/test_server_copies.py runs it",
     ),
     "_Region": "made by the compiler in place of the nodes it takes; tests/runtime/compiler/test_compile.py runs it",

@@ -45,6 +45,7 @@ def test_settings_in_force_are_shown_and_a_misspelled_one_is_found():
 
 
 def test_a_missing_package_comes_with_the_command(monkeypatch):
+    monkeypatch.setattr(doctor, "_packages", lambda extra: {"io": ["Pillow", "safetensors"]}.get(extra, ["rich"]))
     monkeypatch.setattr(doctor, "_version", lambda package: None if package == "Pillow" else "1.0")
     assert doctor.missing() == {"io": "images, safetensors: Pillow; pip install 'headrace[io]'"}
 

@@ -43,7 +43,7 @@ def test_a_saved_model(model, tmp_path, capsys):
 def test_a_graph(model, tmp_path, capsys, as_text):
     tf.train.write_graph(model[0].graph_def, str(tmp_path), "graph", as_text=as_text)
     report = json.loads(_shown(capsys, tmp_path / "graph", "--json"))
-    assert report["kind"].startswith("GraphDef ")
+    assert report["what"].startswith("GraphDef ")
     assert {"op": "MatMul", "nodes": 1} in report["rows"]
 
 

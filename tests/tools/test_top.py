@@ -129,6 +129,16 @@ class TestTables:
         text = " ".join(" ".join(lines).split())
         assert "one_more (QueueEnqueueV2, train.py:12): FIFOQueue 'examples' has 3 of 3 elements" in text
 
+    def test_tasks_that_have_moved_and_the_process_that_has_them(self) -> None:
+        where = {"host": "host1", "process": 4711, "address": "host1:40211", "moves": {PS: [1, "host1:40211"]}}
+        other = {**where, "task": "/job:ps/replica:0/task:1"}
+        console = Console(width=80, file=io.StringIO(), record=True)
+        after = {PS: status(PS, 1.0, 0, [], **where), other["task"]: {**status(PS, 1.0, 0, []), **other}}
+        console.print(tables(report({}, after)))
+        lines = [line.rstrip() for line in console.export_text().splitlines()]
+        assert "ps 0 has moved to host1:40211" in lines
+        assert "process 4711 on host1 has ps 0, ps 1" in lines
+
     def test_an_idle_cluster_has_one_table(self) -> None:
         console = Console(width=80, file=io.StringIO(), record=True)
         console.print(tables(report({}, {PS: status(PS, 1.0, 0, [])})))

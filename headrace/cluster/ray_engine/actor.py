@@ -29,6 +29,9 @@ class TaskActor:
         self._port = socket.socket()
         self._port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # the program may listen while this keeps it
         self._port.bind(("", 0))
+        self._tasks = os.memfd_create(
+            "headrace-tasks"
+        )  # what a program notes for the next start; it ends with this process
         self._lines: deque[tuple[str, str]] = deque()
         self._changed = threading.Condition()
         self._open_streams = 0
@@ -55,7 +58,7 @@ class TaskActor:
         starting = subprocess.Popen(
             [sys.executable, "-I", "-S", keeper, str(status_writer), str(grace), sys.executable, *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[status_writer], cwd=directory,
-            env={**os.environ, **environment},
+            env={**os.environ, "HEADRACE_TASKS_FILE": f"/proc/{os.getpid()}/fd/{self._tasks}", **environment},
         )  # fmt: skip
         os.close(status_writer)
         assert starting.stdin is not None and starting.stdout is not None and starting.stderr is not None

@@ -56,18 +56,18 @@ class Containers:
 
     # ---- what moves to another process
 
-    def parcels(self, wanted: Callable[[str], bool]) -> list[Parcel]:
+    def parcels(self, takes: Callable[[str], bool]) -> list[Parcel]:
         """What all graphs share and what can move, of the classes with these names, packed.
 
         The tensors may be the state's own.
         """
         with self._lock:
-            arrived = [parcel for parcel in self._arrived.values() if wanted(parcel.class_name)]
+            arrived = [parcel for parcel in self._arrived.values() if takes(parcel.class_name)]
             shared = [
                 (item, Parcel(container, key[0].__name__, key[1], key[2]))
                 for container, store in self._items.items()
                 for key, item in store.items()
-                if key[3] == EVERYBODY and isinstance(item, Movable) and wanted(key[0].__name__)
+                if key[3] == EVERYBODY and isinstance(item, Movable) and takes(key[0].__name__)
             ]
         parcels = []
         for item, parcel in shared:

@@ -1,7 +1,8 @@
 """Copies of a task's variables that another task keeps in its memory, for the case that the first one is lost.
 
 A copy of all variables of a task is a *generation*.  There are two at most: the last that is whole everywhere, and the one that
-is being made.  Whoever copies says which is the last; the others go, and their memory is used again.
+is being made.  Whoever copies says which is the last; the others go, and their memory is used again.  It may hold all values but
+for some rows: then only these are sent, and changed there.
 
 The copies belong to the sessions that have a share in them.  When the last share ends, by a close or the loss of its process,
 the job is over and the memory is free.
@@ -9,13 +10,18 @@ the job is over and the memory is free.
 
 from __future__ import annotations
 
+import secrets
 import threading
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import torch
 
 from headrace.core.errors import AbortedError, NotFoundError
 from headrace.resources.state.container import NodeState
+from headrace.resources.state.variable import Variable
+
+ALL: Final = torch.tensor([-1])  # in place of the numbers of rows
 
 
 class Generation(NamedTuple):
@@ -25,6 +31,8 @@ class Generation(NamedTuple):
     step: int  # the global step: the values are of this step, or later ones
     layout: str  # names, dtypes and shapes of the variables
     values: list[Any]
+    base: int = 0  # the number of a generation that differs in some rows only; 0: none is known
+    rows: Sequence[Any] = ()  # the numbers of these rows in each value, or `ALL`
 
 
 class MemoryCopies:
@@ -48,13 +56,24 @@ class MemoryCopies:
                 self._generations = []
 
     def keep(self, share: CopyShare, last: int, generation: Generation) -> None:
-        """Adds a copy of these values.  Of the generations that there are only ``last`` stays."""
+        """Adds a copy of these values: all of them, or the rows that are not as in its base.
+
+        Of the generations that there are only ``last`` stays.
+        """
         with self._lock:
-            dropped = [one for one in self._generations if one.number != last]
+            dropped = [one for one in self._generations if one.number != last and one.layout == generation.layout]
             self._generations = [one for one in self._generations if one.number == last]
-        room = next((one.values for one in dropped if one.layout == generation.layout), [None] * len(generation.values))
+        dropped.sort(key=lambda one: one.number != generation.base)
+        if generation.base and not (dropped and dropped[0].number == generation.base):
+            raise AbortedError(
+                None, None, f"There is no generation {generation.base} of the copy {self.name} to be changed"
+            )
+        room = dropped[0].values if dropped else [None] * len(generation.values)
         del dropped
-        values = [_copied(value, old) for value, old in zip(generation.values, room, strict=True)]
+        each = zip(generation.values, generation.rows or [ALL] * len(room), room, strict=True)
+        values = [
+            _copied(value, old) if _is_all(rows) else old.index_copy_(0, rows, value) for value, rows, old in each
+        ]
         with self._lock:
             if share not in self._shares:
                 raise AbortedError(None, None, f"The session that makes the copy {self.name} has ended")
@@ -74,6 +93,15 @@ class MemoryCopies:
             there = [one.number for one in self._generations]
         raise NotFoundError(None, None, f"There is no generation {number} of the copy {self.name}; there are {there}")
 
+    def change(self, number: int, layout: str) -> tuple[list[Any], list[Any]]:
+        """What is new in a generation since its base: the numbers of rows, and these rows, of each value."""
+        with self._lock:
+            rows = next((one.rows for one in self._generations if one.number == number), ())
+        values = self.take(number, layout)
+        rows = list(rows) or [ALL] * len(values)
+        each = zip(values, rows, strict=True)
+        return rows, [value if _is_all(some) else value.index_select(0, some) for value, some in each]
+
     def drop(self) -> None:
         with self._lock:
             self._generations = []
@@ -88,6 +116,38 @@ class CopyShare(NodeState):
 
     def end(self) -> None:
         self.copies.leave(self)
+
+
+class RowMarks(NodeState):
+    """Which rows of variables were written since a generation was copied, for one session.  Ends with it.
+
+    There are two turns, one for each of the two generations that are kept: each is made of what it was two copies before.
+    """
+
+    def __init__(self) -> None:
+        self._asker = f"copy {secrets.token_hex(8)}"
+        self._variables: set[Variable] = set()
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def rows(self, variable: Variable, turn: int, base: int, number: int) -> Any:
+        """The numbers of the rows that were written since the generation ``base`` was read; None for all."""
+        with self._lock:
+            if self._ended:
+                return None
+            self._variables.add(variable)
+            return variable.take_touched(f"{self._asker} {turn}", str(base), str(number))
+
+    def end(self) -> None:
+        with self._lock:
+            self._ended = True
+            for variable in self._variables:
+                for turn in range(2):
+                    variable.forget_touched(f"{self._asker} {turn}")
+
+
+def _is_all(rows: Any) -> bool:
+    return len(rows) == 1 and int(rows[0]) < 0
 
 
 def _copied(value: Any, room: Any) -> Any:

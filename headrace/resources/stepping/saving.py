@@ -18,8 +18,10 @@ from headrace.core.errors import CancelledError
 T = TypeVar("T")
 
 SHARDS: Final = 0  # the stages in which files are made: first those of each task,
-MERGE: Final = 1  # then, when all of these are there, what puts them together
-STAGES: Final = (SHARDS, MERGE)
+COPY: Final = 1  # where they are on a disk of the task the same again, in the checkpoint's folder,
+MERGE: Final = 2  # then, when all of these are there, what puts them together,
+KEEP: Final = 3  # and what is done with those on the task's disk
+STAGES: Final = (SHARDS, COPY, MERGE, KEEP)
 
 
 class Elsewhere(Protocol):
@@ -35,11 +37,18 @@ class Elsewhere(Protocol):
 class Saving:
     """One save: how it is to be done, and what there is to say of it afterwards."""
 
-    def __init__(self, asynchronous: bool = False, consistent: bool = False, wait_secs: float = 60.0) -> None:
+    def __init__(
+        self, asynchronous: bool = False, consistent: bool = False, wait_secs: float = 60.0,
+        local: tuple[str, str] | None = None,
+    ) -> None:  # fmt: skip
         """``asynchronous``: copies the values only, and leaves the writing to whoever calls `write_files`.
 
         ``consistent``: no step may write what is saved meanwhile; one that runs already is waited for, for ``wait_secs``.
+        ``local``: a folder on a disk of each task, for files that are written there first and read from there, and the prefix of
+        the whole checkpoint.
         """
+        self.local = local
+        self._undo: list[Callable[[], None]] = []
         self.asynchronous = asynchronous
         self.consistent = consistent
         self.wait_secs = wait_secs
@@ -72,9 +81,11 @@ class Saving:
                 self._files -= 1
                 self._changed.notify_all()
 
-    def defer(self, stage: int, write: Callable[[], None]) -> None:
-        """Leaves something to be written."""
+    def defer(self, stage: int, write: Callable[[], None], undo: Callable[[], None] | None = None) -> None:
+        """Leaves something to be written; ``undo`` is called if the save is given up."""
         self._deferred.append((stage, write))
+        if undo is not None:
+            self._undo.append(undo)
 
     def write_files(self) -> None:
         """Writes what was left for later, here and on other tasks."""
@@ -105,6 +116,8 @@ class Saving:
         with self._changed:
             self._given_up = True
             self._changed.wait_for(lambda: not self._files, seconds)
+        for undo in self._undo:
+            undo()
 
 
 class _Current(threading.local):

@@ -109,7 +109,8 @@ class StepPlan(ABC):
         return []
 
     def loosen(self) -> None:
-        """Breaks the circles through its variants, so that memory is freed with the last reference to the plan."""
+        """Breaks the circles through what it holds, so that memory is freed with the last reference to the plan."""
+        self.saves = None
         for plan in self.singles():
             plan.variants = None
 
@@ -365,8 +366,8 @@ class StepRun:
         if index is None:
             return False
         if index is ENTRANCE:
-            held, self._held, self._entrance = self._held, None, None
-            self.advance(held or [])
+            ready, self._held, self._entrance = self._held, None, None
+            self.advance(ready or [])
             return True
         part = self._parts[index]
         if part.node.op_def.traits.asynchronous:
@@ -437,7 +438,8 @@ def _run_writing(plan: StepPlan, run: Run, feeds: Feeds) -> tuple[Any, ...]:
 
 
 def _run_saving(plan: StepPlan, run: Run, feeds: Feeds) -> tuple[Any, ...]:
-    assert plan.saves is not None
+    if plan.saves is None:  # the session is being closed, and the step says so
+        return run(feeds)
     one = saving.current.saving or saving.Saving()
     with plan.saves(one.wait_secs, one.consistent) as torn:
         results = run(feeds)

@@ -63,9 +63,7 @@ class Waits:
             call: Callable[[], Any] = (
                 partial(self._run_body, program, inputs) if program.bodies else partial(program.call, *inputs)
             )
-            if node.op_def.traits.saves:
-                call = carried(call)
-            self.call(token, node, program, call, self._pool.submit)
+            self.call(token, node, program, carried(call), self._pool.submit)
             return
         number, events = self._note(token, node, program, inputs), self._events
 

@@ -26,7 +26,7 @@ NOTHING: Final[Variables] = frozenset()
 Key = Any  # a step: (session, number) if it has partitions here, else the plan that it is of
 
 
-class Part(NamedTuple):
+class Share(NamedTuple):
     """What has begun here of a step that writes variables, and is not known to be over."""
 
     key: Key
@@ -126,7 +126,7 @@ def _nobody(result: Any, error: BaseException | None) -> None:
 class Table(Protocol):
     """What is known of the steps here."""
 
-    def parts(self) -> Iterable[Part]:
+    def parts(self) -> Iterable[Share]:
         """Those that have begun; none that only asks whether it may begin."""
 
     def is_over(self, key: Key, watch: Watch) -> bool:
@@ -198,6 +198,10 @@ class CutMachine:
         """Ends when the part may begin."""
         self._held.append(beginning)
         return self._begin_held()
+
+    def held_up(self) -> list[Key]:
+        """The steps of which parts ask whether they may begin."""
+        return [one.key for one in self._held]
 
     def look(self, keys: Callable[[Iterable[Key]], Iterable[Key]]) -> Ended:
         """Something has happened to steps: ``keys`` says which of those that are waited for."""

@@ -21,7 +21,7 @@ from headrace.resources.stepping.attempt import Driver, finish
 from headrace.resources.stepping.interrupt import Shield
 from headrace.resources.stepping.step import Awaited, Step, Steps
 from headrace.resources.stepping.waiting import Done, Wait
-from headrace.runtime.host.cut_machine import Beginning, CutMachine, Key, Letting, Outcome, Part, Variables, Watch
+from headrace.runtime.host.cut_machine import Beginning, CutMachine, Key, Letting, Outcome, Share, Variables, Watch
 
 
 class Plan(Hashable, Protocol):
@@ -39,7 +39,7 @@ class Partitions(Protocol):
 
     session: str
 
-    def parts(self) -> Iterable[Part]:
+    def parts(self) -> Iterable[Share]:
         """The steps that have begun here."""
 
     def is_over(self, step: int, watch: Watch) -> bool:
@@ -80,11 +80,11 @@ class Writers(Driver):
             self.watched = bool(self._machine.watches)
         finish(ended)
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Share]:
         for plans in self._plans.values():
             for plan in plans:
                 if plan.running:
-                    yield Part(plan, plan.writes, (), True, plan)
+                    yield Share(plan, plan.writes, (), True, plan)
         for partitions in list(self._partitions):
             yield from partitions.parts()
 
@@ -166,6 +166,12 @@ class Writers(Driver):
         with self._lock:
             ended = self._machine.let(number, keys, Letting(done), waits)
         finish(ended)
+
+    def held_up(self, session: str) -> int:
+        """How many parts of a session's steps are held up."""
+        with self._lock:
+            keys = self._machine.held_up()
+        return sum(isinstance(key, tuple) and key[0] == session for key in keys)
 
     def holds(self, owner: int) -> bool:
         """Whether a session holds up all steps that write here."""

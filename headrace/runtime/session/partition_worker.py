@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
@@ -273,9 +273,11 @@ class PartitionWorker:
         else:
             (worker.lane if pace.is_interpreted else worker.pool).submit(call)
 
-    def deferring(self, step: int) -> AbstractContextManager[Saving]:
-        """Partitions that are run inside leave the files of their saves for `write_files`."""
-        return self._unwritten.setdefault(step, Saving(asynchronous=True)).entered()
+    def saving(self, step: int, deferred: bool, local: tuple[str, str] | None) -> AbstractContextManager[Any]:
+        """How partitions that are run inside save: if it is ``deferred``, they leave their files for `write_files`."""
+        if not deferred:
+            return nullcontext() if local is None else Saving(local=local).entered()
+        return self._unwritten.setdefault(step, Saving(asynchronous=True, local=local)).entered()
 
     def write_files(self, step: int, stage: int) -> None:
         """Writes what the saves of a step have left for one stage, on this thread."""
@@ -349,7 +351,7 @@ class PartitionWorker:
                     parked.start(feeds)
 
         entrance: Entrance | None = None
-        held = False
+        asks = False
         try:
             partition = self._registered(handle)
             mine.post = post = StepPost(step, self._rendezvous, partition.sends, partition.fetches)
@@ -361,12 +363,12 @@ class PartitionWorker:
                     entrance = PartitionEntrance(self._writers, self._beginning(partition, handle, step))
                 elif self._writers.watched:
                     asked = None if to_the_end else partial(self._asked, partition, carried(begin), over)
-                    held = self._ask_to_begin(self._beginning(partition, handle, step), mine, asked)
+                    asks = self._ask_to_begin(self._beginning(partition, handle, step), mine, asked)
             self._look(step)  # a save may wait for it to come
         except BaseException as e:  # noqa: BLE001 - as above
             over(None, e)
         else:
-            if not held:
+            if not asks:
                 begin()
 
     def _beginning(self, partition: Registered, handle: int, step: int) -> Beginning:

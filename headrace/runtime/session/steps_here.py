@@ -13,7 +13,7 @@ from headrace.core.errors import AbortedError, OpError
 from headrace.resources.stepping.rendezvous import Rendezvous
 from headrace.resources.stepping.step import Step
 from headrace.runtime.drive.plans import StepPlan
-from headrace.runtime.host.cut_machine import Beginning, Part, Variables, Watch
+from headrace.runtime.host.cut_machine import Beginning, Share, Variables, Watch
 
 ABORTED_STEPS: Final = 1024  # of one session: partitions of these that come late do not begin
 
@@ -118,7 +118,7 @@ class StepsHere:
 
     # ---- what saves ask for
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[Share]:
         """The steps that have begun and write variables, in `Writers`' words."""
         with self._lock:
             parts = []
@@ -130,7 +130,7 @@ class StepsHere:
                 if writes:
                     runs = any(handle in self._running.get(number, ()) for handle in begun)
                     tasks = next(iter(begun.values())).writers
-                    parts.append(Part((self.session, number), writes, tasks, runs))
+                    parts.append(Share((self.session, number), writes, tasks, runs))
             return parts
 
     def is_over(self, number: int, watch: Watch) -> bool:

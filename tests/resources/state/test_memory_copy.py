@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from headrace.core.dtypes import float32
 from headrace.core.errors import AbortedError, NotFoundError
-from headrace.resources.state.memory_copy import CopyShare, Generation, MemoryCopies
+from headrace.resources.state.memory_copy import ALL, CopyShare, Generation, MemoryCopies, RowMarks
+from headrace.resources.state.variable import Variable
 
 
 def generation(number: int, step: int, value: float = 0.0, layout: str = "v") -> Generation:
@@ -40,6 +42,36 @@ def test_values_are_copied_into_the_memory_of_what_goes() -> None:
     assert third.data_ptr() == first.data_ptr() and third.tolist() == [3.0, 3.0]
     copies.keep(share, 3, Generation(4, 4, "v", [torch.ones(5)]))  # a variable whose shape is not declared
     assert copies.take(4, "v")[0].tolist() == [1.0] * 5
+
+
+def test_rows_are_changed_in_the_memory_of_the_base() -> None:
+    copies = MemoryCopies()
+    share = CopyShare(copies)
+    for number, value in ((1, 1.0), (2, 2.0)):
+        copies.keep(share, number - 1, Generation(number, number, "v", [torch.full([4], value)]))
+    some = [torch.tensor([1, 3])]
+    copies.keep(share, 2, Generation(3, 3, "v", [torch.tensor([7.0, 8.0])], 1, some))
+    assert copies.take(3, "v")[0].tolist() == [1.0, 7.0, 1.0, 8.0]
+    rows, values = copies.change(3, "v")
+    assert rows[0].tolist() == [1, 3] and values[0].tolist() == [7.0, 8.0]
+    rows, values = copies.change(2, "v")
+    assert rows == [ALL] and values[0].tolist() == [2.0] * 4
+    with pytest.raises(AbortedError, match="no generation 1 of the copy  to be changed"):
+        copies.keep(share, 3, Generation(4, 4, "v", [torch.tensor([7.0, 8.0])], 1, some))
+    assert copies.generations("v") == [(3, 3)]
+
+
+def test_marks_end_with_their_session() -> None:
+    variable, marks = Variable("v", float32, torch.device("cpu")), RowMarks()
+    variable.assign(torch.zeros(4))
+    assert marks.rows(variable, 0, 0, 1) is None and marks.rows(variable, 1, 0, 2) is None
+    assert variable.touched is not None
+    variable.touched.mark(torch.tensor([2]))
+    assert marks.rows(variable, 0, 1, 3).tolist() == [2]
+    assert marks.rows(variable, 1, 2, 4).tolist() == [2]
+    assert marks.rows(variable, 0, 3, 5).tolist() == []
+    marks.end()
+    assert variable.touched is None and marks.rows(variable, 0, 5, 6) is None
 
 
 def test_strings_are_copied() -> None:

@@ -13,6 +13,8 @@ from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.library.testing.opcheck import build, flatten
 from headrace.passes.region import find_regions, replace_region
+from headrace.resources.calling.invoke import arguments, array_attrs
+from headrace.resources.calling.value import from_numpy
 from headrace.resources.state.variable import Variable
 from headrace.runtime.code.codegen import generate
 
@@ -127,10 +129,33 @@ def test_marks_what_compiled_code_writes(name):
     assert count or op_def.traits.opaque or op_def.traits.opaque_on_cpu
 
 
+def _holder(slot):
+    variable = Variable("v", slot.dtype, torch.device("cpu"))
+    variable.assign(from_numpy(np.array(slot.value), slot.dtype))
+    return variable
+
+
 def _shadow(variable):
     shadow = Variable(variable.name, variable.dtype, variable.device)
     shadow.value = variable.value
     return shadow
+
+
+@pytest.mark.parametrize("name", [n for n in BY_REF if REGISTRY.get(n).kernels.on_arrays])
+def test_marks_what_it_writes_on_arrays(name):
+    op_def, count = REGISTRY.get(name), 0
+    for sample in good(name):
+        slots = flatten(op_def, sample)
+        attrs = build(op_def, sample, slots).node.attrs
+        kernel = op_def.find_array_kernel(attrs)
+        if kernel is None or sample.inputs[0] is None or any(np.size(slot.value) == 0 for slot in slots):
+            continue
+        inputs = [_holder(slot) if slot.arg.ref else np.array(slot.value) for slot in slots]
+        watched = Watched([v for v in inputs if isinstance(v, Variable)])
+        kernel.call(*arguments(op_def, inputs, attrs)[: len(op_def.signature.inputs)], *array_attrs(op_def, attrs))
+        watched.check(rows_of(name, sample))
+        count += 1
+    assert count
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -62,6 +62,7 @@ class Saver:
     already is waited for, ``consistent_wait_secs`` at most.  ``last_save`` says whether other steps wrote meanwhile.
     ``incremental``: every so many saves one is whole; of large variables the others have the rows that were written since the
     save before.  They are read together with those they build on, which are kept as long.
+    ``local_dir``: a folder on a fast disk of each task, to which it writes first, and from which it restores what is there.
 
     >>> import tempfile
     >>> v = tf.Variable([1.0, 2.0], name='v')
@@ -82,7 +83,7 @@ class Saver:
         saver_def: Any = None, builder: Any = None, defer_build: bool = False, allow_empty: bool = False,
         write_version: int = V2, pad_step_number: bool = False, save_relative_paths: bool = False,
         filename: str | None = None, *, asynchronous: bool = False, consistent: bool = False,
-        consistent_wait_secs: float = 60.0, incremental: int | None = None,
+        consistent_wait_secs: float = 60.0, incremental: int | None = None, local_dir: str | None = None,
     ) -> None:  # fmt: skip
         if defer_build and var_list:
             raise ValueError(
@@ -115,6 +116,18 @@ class Saver:
         if isinstance(consistent_wait_secs, bool) or not isinstance(consistent_wait_secs, (int, float)):
             raise TypeError(f"consistent_wait_secs must be a number of seconds, got {consistent_wait_secs!r} {at()}")
         self._increments = Increments(checked_incremental(incremental, saver_def, builder))
+        if local_dir is not None:
+            if not isinstance(local_dir, str) or not local_dir:
+                raise TypeError(f"local_dir must be the path of a folder on each task, got {local_dir!r} {at()}")
+            if not asynchronous:
+                raise ValueError(
+                    f"local_dir={local_dir!r} is for Saver(asynchronous=True), which writes there first {at()}"
+                )
+            if incremental is not None:
+                raise ValueError(
+                    f"local_dir={local_dir!r} and incremental={incremental} do not go together: choose one {at()}"
+                )
+        self._local_dir = local_dir
         self._consistent = consistent
         self._consistent_wait_secs = consistent_wait_secs
         self._asynchronous = asynchronous
@@ -274,7 +287,7 @@ class Saver:
             return None
         self._background.wait()
         self._remove_leftovers(_path_text(save_path))
-        saving = Saving(self._asynchronous, self._consistent, self._consistent_wait_secs)
+        saving = Saving(self._asynchronous, self._consistent, self._consistent_wait_secs, self._local(path))
         with self._removed_if_it_fails(saving, path):
             prefix = self._run_save(sess, path, saving)
         self._report(SaveReport(prefix, saving.torn))
@@ -288,6 +301,9 @@ class Saver:
                 meta_graph = self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None
                 self._background.start(prefix, user_source(), partial(finish, lambda: meta_graph))
         return prefix
+
+    def _local(self, prefix: str) -> tuple[str, str] | None:
+        return None if self._local_dir is None else (self._local_dir, prefix)
 
     @contextmanager
     def _confirmed_by(self, confirm: Callable[[], None]) -> Iterator[None]:
@@ -426,7 +442,8 @@ class Saver:
                 self._restore_eagerly(prefix)
             else:
                 check_restore(sess.graph, self.saver_def.restore_op_name, prefix)
-                sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
+                with Saving(local=self._local(prefix)).entered():
+                    sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
         except errors.NotFoundError as error:
             raise _with_reason(error, "a Variable name or other graph key that is missing") from None
         except errors.InvalidArgumentError as error:
@@ -446,7 +463,8 @@ class Saver:
         log.info("Restoring %d of %d variables from %s", len(matching), len(takers), prefix)
         check_restore(sess.graph, self.saver_def.restore_op_name, prefix)
         if matching:
-            sess.run(matching, {self.saver_def.filename_tensor_name: prefix})
+            with Saving(local=self._local(prefix)).entered():
+                sess.run(matching, {self.saver_def.filename_tensor_name: prefix})
         return len(takers.keys() - set(names or ()))
 
     def _restore_eagerly(self, prefix: str) -> None:

@@ -11,7 +11,7 @@ import secrets
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from headrace.client.cut import cut
 from headrace.client.session import Session
@@ -30,6 +30,8 @@ from headrace.library.train.saver.restore_check import assignments
 from headrace.library.train.session.chief_lease import ChiefLease, container_of
 from headrace.library.train.session.session_manager import restores_everything
 from headrace.runtime.session.target import find as find_server
+
+SMALL: Final = 1 << 20  # bytes: of a smaller variable nobody notes which rows were written
 
 
 class Generation(NamedTuple):
@@ -64,6 +66,8 @@ class ServerCopies:
         self._session: Session | None = None
         self._last: Generation | None = None  # the newest that is whole
         self._kept: dict[str, int] = {}  # the number of the generation of each source that the next one leaves there
+        self._made: list[int] = []  # the numbers of the last two, if this session has made them
+        self._next_turn = 0
         self._restoring = self._closed = False
 
     # ---- the nodes
@@ -79,10 +83,11 @@ class ServerCopies:
         with self._graph.as_default():
             step = get_global_step(self._program)
             self._container, self._step_name = container_of(step.op), step.op.name
-            self._step = _value(_same(step.op), step.op)
-            self._number, self._of_step = placeholder(dtypes.int64, []), placeholder(dtypes.int64, [])
+            with self._graph.device(step.device):
+                self._step = raw_ops.Identity(_same(step.op))
+            self._number, self._of_step, self._base, self._turn = (placeholder(dtypes.int64, []) for _ in range(4))
             self._last_of = {task: placeholder(dtypes.int64, []) for task in tasks}
-            self._asked = [_is_initialized(_same(ops[0]), ops[0]) for ops in variables.values()]
+            self._asked: list[Tensor] = []  # something of each source
             return {task: self._copied(task, variables[task], places[task]) for task in tasks}
 
     def _variables(self) -> dict[str, list[Operation]]:
@@ -119,7 +124,16 @@ class ServerCopies:
 
     def _copied(self, task: str, variables: Sequence[Operation], places: Sequence[str]) -> list[_Place]:
         handles = [_same(op) for op in variables]
-        values = [_value(handle, op) for handle, op in zip(handles, variables, strict=True)]
+        with self._graph.device(f"{task}/device:CPU:0"):
+            marks = raw_ops._RowMarks(container=self._container)
+        rows, values = [], []
+        for handle in handles:
+            with self._graph.device(handle.device):
+                new = raw_ops._NewRows(handle, marks, self._turn, self._base, self._number, small=SMALL)
+                rows.append(new.rows)
+                values.append(new.values)
+        with self._graph.device(handles[0].device):
+            self._asked.append(raw_ops.IsVariableInitialized(handles[0]))
         types = [op.get_attr("dtype") for op in variables]
         layout = "\n".join(f"{op.name} {op.get_attr('dtype').name} {op.get_attr('shape')}" for op in variables)
         of_places = []
@@ -127,14 +141,14 @@ class ServerCopies:
             with self._graph.device(f"{place}/device:CPU:0"):
                 share = raw_ops._CopyShare(shared_name=f"{self._step_name} of {task}", container=self._container)
                 generations = raw_ops._CopyGenerations(share, layout=layout)
-                keep = raw_ops._KeepCopy(share, self._last_of[task], self._number, self._of_step, values, layout=layout)
-                taken = list(raw_ops._TakeCopy(share, self._number, layout=layout, T=types))
+                numbers = (self._last_of[task], self._base, self._number, self._of_step)
+                keep = raw_ops._KeepCopy(share, *numbers, rows, values, layout=layout)
+                taken = raw_ops._TakeCopy(share, self._number, layout=layout, T=types)
                 drop = raw_ops._DropCopies(share)
-            assign = {
-                op.name: _assigned(to, op, value) for to, op, value in zip(handles, variables, taken, strict=True)
-            }
+                # The next place has the values from here, where no step writes them.
+                rows, values = raw_ops._TakeNewRows(share, self._number, layout=layout, N=len(types), T=types)
+            assign = {op.name: _assigned(*pair) for op, *pair in zip(variables, handles, taken, strict=True)}
             of_places.append(_Place(generations, keep, drop, assign))
-            values = taken  # the next one has them from here, where no step writes them
         return of_places
 
     # ---- a share in the copies
@@ -170,6 +184,7 @@ class ServerCopies:
             self._last = _newest(place for places in generations.values() for place in places)
             lasts = {task: self._last or _newest([set().union(*places)]) for task, places in generations.items()}
             self._kept = {task: 0 if last is None else last.number for task, last in lasts.items()}
+            self._made = []
             self._restoring = False
 
     def close(self) -> None:
@@ -205,12 +220,22 @@ class ServerCopies:
                 if self._last is not None and self._last.step == step:
                     return
                 new = Generation(1 + secrets.randbits(62), step)
-                lasts = {self._last_of[task]: number for task, number in self._kept.items()}
-                numbers = {self._number: new.number, self._of_step: new.step, **lasts}
+                made, self._made = self._made, []
+                base = (
+                    made[0] if len(made) == 2 else 0
+                )  # what is replaced: it is this one but for the rows written since
+                numbers = {
+                    self._number: new.number,
+                    self._of_step: new.step,
+                    self._base: base,
+                    self._turn: self._next_turn,
+                }
+                numbers |= {self._last_of[task]: number for task, number in self._kept.items()}
                 self._session.run([place.keep for place in first], numbers)
             for places in others:
                 self._session.run([place.keep for place in places], numbers)
             self._last, self._kept = new, dict.fromkeys(self._kept, new.number)
+            self._made, self._next_turn = [*made[-1:], new.number], 1 - self._next_turn
 
     def drop(self) -> None:
         """Forgets all copies: what they were made of is not what the job goes on with."""
@@ -218,7 +243,7 @@ class ServerCopies:
             self.join()
             assert self._session is not None and self._sources is not None
             self._session.run([place.drop for places in self._sources.values() for place in places])
-            self._last, self._kept = None, dict.fromkeys(self._kept, 0)
+            self._last, self._kept, self._made = None, dict.fromkeys(self._kept, 0), []
 
     def find(self, names: Sequence[str] | None) -> Generation | None:
         """The newest generation that has these variables, by default all; those that nobody saves do not count.
@@ -268,34 +293,13 @@ def _job_and_number(task: str) -> tuple[Any, ...]:
 
 
 def _same(variable: Operation) -> Tensor:
-    """A node that stands for the same variable."""
+    """A node that stands for the same variable, by reference, whatever the program has it by."""
     attrs = {name: variable.get_attr(name) for name in ("shape", "dtype", "container", "shared_name")}
     attrs["shared_name"] = attrs["shared_name"] or variable.name
-    make = raw_ops.VarHandleOp if _is_resource(variable) else raw_ops.VariableV2
     with context.get_default_graph().device(variable.device):
-        return make(**attrs, name=variable.name)
+        return raw_ops.VariableV2(**attrs, name=variable.name)
 
 
-def _value(handle: Tensor, variable: Operation) -> Tensor:
-    with context.get_default_graph().device(variable.device):
-        if _is_resource(variable):
-            return raw_ops.ReadVariableOp(handle, dtype=variable.get_attr("dtype"))
-        return raw_ops.Identity(handle)
-
-
-def _is_initialized(handle: Tensor, variable: Operation) -> Tensor:
-    with context.get_default_graph().device(variable.device):
-        if _is_resource(variable):
-            return raw_ops.VarIsInitializedOp(handle)
-        return raw_ops.IsVariableInitialized(handle)
-
-
-def _assigned(handle: Tensor, variable: Operation, value: Tensor) -> Operation:
-    with context.get_default_graph().device(variable.device):
-        if _is_resource(variable):
-            return raw_ops.AssignVariableOp(handle, value)
+def _assigned(handle: Tensor, value: Tensor) -> Operation:
+    with context.get_default_graph().device(handle.device):
         return group(raw_ops.Assign(handle, value))
-
-
-def _is_resource(variable: Operation) -> bool:
-    return variable.type == "VarHandleOp"

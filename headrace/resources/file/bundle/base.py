@@ -18,12 +18,16 @@ T = TypeVar("T", BundleReader, Lineage)
 LONGEST: Final = 100  # bundles in a chain: each one more is read to read a tensor
 
 
-def held_bundle(prefix: str) -> BundleReader:
-    """A bundle with all its data files open, and those of its bases.  Tries again if it is replaced while it is opened."""
+def held_bundle(prefix: str, elsewhere: Callable[[BundleReader], dict[int, str]] | None = None) -> BundleReader:
+    """A bundle with all its data files open, and those of its bases.  Tries again if it is replaced while it is opened.
+
+    ``elsewhere`` says which data files are read in the place of its own.
+    """
     entries: dict[bytes, Entry] | None = None
     while True:
         reader = BundleReader(prefix)
         try:
+            reader.elsewhere = {} if elsewhere is None else elsewhere(reader)
             _hold_chain(reader)
             return reader
         except errors.OpError:

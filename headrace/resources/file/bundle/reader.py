@@ -41,6 +41,7 @@ class BundleReader(Checkpoint):
         self._index = index_name(prefix)
         self._files: dict[int, IO[bytes]] = {}
         self._maps: dict[int, Any] = {}
+        self.elsewhere: dict[int, str] = {}  # data files that are read in the place of the bundle's own, by number
         self.raw_entries: dict[bytes, Entry] = {}  # by key: those of slices too
         self.lineage = Lineage()
         self.base: BundleReader | None = None  # where the rows are that this one lacks
@@ -149,7 +150,7 @@ class BundleReader(Checkpoint):
 
     def _place(self, name: str, entry: Entry) -> tuple[str, IO[bytes]]:
         """The file that has the tensor; DataLossError if the tensor cannot be there."""
-        path = data_name(self.prefix, entry.shard, self.shards)
+        path = self._path(entry.shard)
         data = self._data(entry.shard)
         with file.file_errors(path):
             end = file.size_of(data)
@@ -169,8 +170,11 @@ class BundleReader(Checkpoint):
     def _data(self, shard: int) -> IO[bytes]:
         opened = self._files.get(shard)
         if opened is None:
-            opened = self._files[shard] = file.open_file(data_name(self.prefix, shard, self.shards), "rb", 0)
+            opened = self._files[shard] = file.open_file(self._path(shard), "rb", 0)
         return opened
+
+    def _path(self, shard: int) -> str:
+        return self.elsewhere.get(shard) or data_name(self.prefix, shard, self.shards)
 
 
 def _read_numbers(data: IO[bytes], name: str, entry: Entry, path: str) -> Any:

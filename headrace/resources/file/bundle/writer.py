@@ -44,7 +44,7 @@ class BundleWriter:
         folder = prefix.rpartition("/")[0]
         if folder:
             file.make_folder(folder, parents=False)
-        self._shards, self._path, self._file = _claimed(prefix)
+        self._shards, self._path, self._file = claimed(prefix)
 
     def __enter__(self) -> BundleWriter:
         return self
@@ -186,7 +186,7 @@ def free_count(prefix: str, shards: int) -> int:
     return shards
 
 
-def _claimed(prefix: str) -> tuple[int, str, Any]:
+def claimed(prefix: str) -> tuple[int, str, Any]:
     """A data file that was not there before: the number of shards in its name, its path, and the open file."""
     shards = free_count(prefix, 1)
     while True:

@@ -5,6 +5,7 @@ Killed and stopped processes: tests/cluster/test_faults.py.
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,10 @@ import pytest
 from cluster.local_cluster import LocalCluster, local_cluster
 
 import headrace as tf
+from headrace.library.train.session.copies_hook import CopiesHook
 from headrace.library.train.session.server_copies import ServerCopies
 from headrace.resources.state.memory_copy import MemoryCopies
+from headrace.resources.state.variable import Variable
 
 
 @pytest.fixture
@@ -23,6 +26,13 @@ def cluster() -> Iterator[LocalCluster]:
     with local_cluster(ps=3, workers=2) as made:
         yield made
     tf.summary.FileWriterCache.clear()
+
+
+@pytest.fixture(autouse=True)
+def copies_when_told(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread makes copies, except in tests about it: others say when there is one."""
+    if "beside" not in request.node.name:
+        monkeypatch.setattr(CopiesHook, "_lead", lambda hook: None)
 
 
 class Program:
@@ -50,6 +60,8 @@ class Program:
             self.session: Any = tf.train.MonitoredTrainingSession(
                 cluster.target("worker", index), index == 0, None if folder is None else str(folder), **options
             )
+        if options["copies_steps"] == 1000 and index == 0:
+            self.copies.copy()
 
     @property
     def copies(self) -> ServerCopies:
@@ -193,6 +205,54 @@ def test_copies_of_a_job_that_restores_everything_are_of_one_moment(cluster: Loc
     chief.end()
 
 
+@pytest.mark.parametrize("restore", ["missing", "all"])
+def test_of_a_large_table_only_rows_that_were_written_are_sent(cluster: LocalCluster, restore: str) -> None:
+    """But for the first two copies, which have nothing to begin with."""
+    rows = 20_000
+    with tf.device("/job:ps/task:0"):
+        step = tf.train.create_global_step()
+    with tf.device("/job:ps/task:1"):
+        table = tf.get_variable("table", initializer=tf.zeros([rows, 16]))
+        few, many = tf.placeholder(tf.int32, [None]), table.assign_add(tf.ones([rows, 16]))
+        write = tf.scatter_add(table, few, tf.ones([tf.size(few), 16]))
+    with tf.device("/job:ps/task:0"):
+        count = step.assign_add(1)
+
+    def sent() -> int:
+        return cluster.bytes_between(("ps", 1), ("ps", 0))
+
+    draw = random.Random(1)
+    with tf.train.MonitoredTrainingSession(
+        cluster.target("worker", 0), copies_steps=10**6, restore=restore, log_step_count_steps=None
+    ) as sess:
+        copies = sess._copies.copies
+        for turn in range(12):
+            dense = turn == 6
+            sess.run(many.op) if dense else sess.run(write.op, {few: [draw.randrange(rows) for _ in range(50)]})
+            sess.run(count)
+            before = sent()
+            copies.copy()
+            large = sent() - before > rows * 16 * 4
+            assert large == (turn in (0, 1, 6, 7)), turn  # a generation is made of the one before the last
+            expected, number = sess.run(table), copies._last.number
+            for one in all_copies(cluster):
+                if one.name.endswith("task:1"):
+                    (value,) = one.take(number, one._generations[-1].layout)
+                    assert value.numpy().tobytes() == expected.tobytes()
+        cluster.restart("ps", 1)
+        assert sess.run(table).tobytes() == expected.tobytes()
+        sess.run(count)
+        copies.copy()
+        (variable,) = variables(cluster)
+        assert variable.touched is not None
+    assert variable.touched is None
+
+
+def variables(cluster: LocalCluster) -> list[Variable]:
+    resources = cluster.server("ps", 1)._service.worker.resources
+    return [variable for _, _, variable in resources.everything_of(Variable)]
+
+
 def test_the_log_says_what_a_file_costs_too(
     cluster: LocalCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -254,6 +314,7 @@ def only_one_is_kept(program: Program) -> None:
     assert copies._sources is not None and copies._session is not None
     task = "/job:ps/replica:0/task:0"
     numbers = {copies._last_of[task]: copies._kept[task], copies._number: 77, copies._of_step: 5}
+    numbers |= {copies._base: 0, copies._turn: 0}
     copies._session.run(copies._sources[task][0].keep, numbers)
 
 

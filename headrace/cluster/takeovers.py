@@ -1,4 +1,4 @@
-"""Hosting: the tasks that a process has taken over since it was started as another one, each with a server of its own.
+"""Takeovers: the tasks that a process has taken over since it was started as another one, each with a server of its own.
 
 With ``HEADRACE_TASKS_FILE`` they are noted in that file, and so is where the process's own task has gone.  A process that is
 started again with the same file has the same tasks, though not their state.
@@ -16,7 +16,7 @@ import msgspec
 from headrace.cluster.addresses import Addresses, Moves
 from headrace.cluster.arrival import Arrival
 from headrace.cluster.cluster_spec import ClusterSpec
-from headrace.cluster.request import Host
+from headrace.cluster.request import TakeOver
 from headrace.cluster.server import Server
 from headrace.cluster.transport.keys import numeric
 from headrace.core.device import DeviceSpec
@@ -34,7 +34,7 @@ class Note(msgspec.Struct):
     tasks: dict[str, str]  # that were taken over, with their addresses
 
 
-class Hosting:
+class Takeovers:
     """Of one server, which must listen.  Thread-safe as far as one task is taken over at a time."""
 
     def __init__(self, server: Server) -> None:
@@ -44,7 +44,7 @@ class Hosting:
         self._servers: list[Server] = []
         self._cluster: dict[str, str] = dict(server._addresses)
 
-    def take_over(self, request: Host) -> str:
+    def take_over(self, request: TakeOver) -> str:
         """Takes over a task, and gives its address."""
         task, cluster = request.task, request.cluster
         if task not in cluster:
@@ -67,7 +67,7 @@ class Hosting:
         server._addresses.learn(addresses.moves)
         self._addresses.learn(addresses.moves)
         self.note()
-        server._service.residence.arrive()
+        server._service.residence.go_on()
         return server._home
 
     def _start(self, task: str, home: str, cluster: Mapping[str, str], moves: Moves, awaited: bool = False) -> Server:
