@@ -38,8 +38,8 @@ class Bystander:
         """
         number = secrets.randbits(53)
         self._residence.defer()
-        held = partial(self._holds, number, task, holder, has_settled)
-        self._worker.writers.open(number, None, True, OWNER, (), held)
+        then = partial(self._holds, number, task, holder, has_settled)
+        self._worker.writers.open(number, None, True, OWNER, (), then)
         try:
             check()
         except BaseException:
