@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.graph.body import ancestors
 
 RANDOM = np.random.RandomState(0)
 ROWS = RANDOM.randn(12, 3).astype(np.float32)
@@ -304,6 +305,7 @@ def test_an_update_that_was_not_staged_everywhere_is_made_anew() -> None:
     with tf.Graph().as_default():
         job = Broken("adam", "all_reduce")
         (staged,) = job.staged
+        assert all(staged in ancestors([note]) for note in job.notes)  # no write comes before
         expected = job.train(None)
         job.staged = staged.control_inputs
         job.finished = job.made
