@@ -421,6 +421,44 @@ def test_from_python(nodes: Nodes, tmp_path: Path) -> None:
     assert removed_before.startswith("there is no worker 1; the workers are [0] (at ")
 
 
+MOVES = """
+    import os, signal, sys
+    import headrace as tf
+    from headrace.cluster.connection import client_endpoint
+    from headrace.cluster.request import Status, ask
+
+    def process_at(address):
+        return ask(client_endpoint(first).connect(address), Status()).status["process"]
+
+    def count():
+        with tf.Graph().as_default(), tf.device("/job:ps/task:1"):
+            v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+            with tf.Session(c.target) as session:
+                missing = len(session.run(tf.report_uninitialized_variables([v])))
+                if missing:
+                    session.run(v.initializer)
+                return missing, float(session.run(v.assign_add(1)))
+
+    with tf.cluster.ray(ps=2, workers=1, address=sys.argv[1]) as c:
+        first = c.target_of("/job:ps/task:0").removeprefix("grpc://")
+        print(count())
+        new = tf.cluster.move(c.target, "ps:1", first)
+        print(count(), process_at(new) == process_at(first))
+        os.kill(process_at(first), signal.SIGKILL)
+        print(count(), process_at(new) == process_at(first))
+"""
+
+
+def test_a_task_that_has_moved_is_started_again_where_it_is(nodes: Nodes, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(MOVES), nodes.address],
+        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("(")]
+    assert lines == ["(1, 1.0)", "(0, 2.0) True", "(1, 1.0) True"], done.stdout
+
+
 def test_a_lost_node_is_named(nodes: Nodes, tmp_path: Path) -> None:
     """Last: the cluster loses the only node that has room for the worker."""
     job = Launched(
