@@ -217,26 +217,39 @@ def ask(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     session.close()
 
 
+def pair_of_client(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """As `pair`, of a client that is no task."""
+    _pair(pipe, f"grpc://{jobs['ps'][0]}", ["/job:ps"], folder)
+
+
 def pair(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     """A worker whose steps add 1 to a variable on each of two servers; it can hold up all steps, and save."""
+    import headrace as tf
+
+    os.environ.update(SETTINGS)
+    server = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", index)
+    _pair(pipe, server.target, ["/job:ps", f"/job:worker/task:{index}"], folder)
+    server._stop()
+
+
+def _pair(pipe: Any, target: str, filters: list[str], folder: str) -> None:
     import headrace as tf
     from headrace.client.cut import cut
 
     os.environ.update(SETTINGS)
-    server = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", index)
     made = []
     for task in range(2):
         with tf.device(f"/job:ps/task:{task}"):
             made.append(tf.get_variable("ab"[task], [], tf.int32, initializer=tf.zeros_initializer()))
     adds = [variable.assign_add(1, use_locking=True).op for variable in made]
     saver = tf.train.Saver(sharded=True, consistent=True, asynchronous=True, consistent_wait_secs=60)
-    config = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
+    config = tf.ConfigProto(device_filters=filters)
     sessions: list[Any] = []
     cuts: list[Any] = []
 
     def session() -> Any:
         if not sessions:
-            sessions.append(tf.Session(server.target, config=config))
+            sessions.append(tf.Session(target, config=config))
         return sessions[0]
 
     def hold() -> str:
@@ -255,8 +268,8 @@ def pair(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
         "step": lambda: session().run(adds) and "done", "first": lambda: session().run(adds[0]),
         "release": lambda: cuts.pop().__exit__(None, None, None), "again": lambda: sessions.pop().close(),
         "read": lambda: [int(value) for value in session().run(made)],
+        "leave": lambda: saver.save(session(), f"{folder}/left", write_meta_graph=False) and "leaves",
     })  # fmt: skip
-    server._stop()
 
 
 def _model(tf: Any) -> Any:

@@ -79,7 +79,7 @@ def values(path: str) -> tuple[int, int]:
 
 @contextmanager
 def under_fire(cluster: LocalCluster, pair: Pair) -> Iterator[tf.Session]:
-    """Sessions of both workers, and one of a client that is no task, increment all the time."""
+    """Sessions of both workers increment all the time."""
     stop = threading.Event()
 
     def increment(target: str) -> None:
@@ -101,7 +101,7 @@ def under_fire(cluster: LocalCluster, pair: Pair) -> Iterator[tf.Session]:
 
 @pytest.mark.parametrize("sharded", [False, True])
 def test_consistent_saves_are_cuts(cluster: LocalCluster, tmp_path: Path, sharded: bool) -> None:
-    """200 saves while two workers increment: both variables are always equal, and steps go on between."""
+    """100 saves of each kind while two workers increment: both variables are always equal, and steps go on between."""
     pair = Pair()
     saver = tf.train.Saver(sharded=sharded, consistent=True, max_to_keep=1)
     seen = []

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from cluster.ports import free_addresses
 
+import headrace as tf
 from tests.cluster import _roles
-from tests.cluster.role import Role, preload
+from tests.cluster.role import WAIT_S, Role, preload
 
 LOST_S = float(_roles.SETTINGS["HEADRACE_LOST_SECONDS"])
 
@@ -25,7 +26,8 @@ class Job:
         jobs = {"ps": addresses[:2], "worker": addresses[2:]}
         self.servers = [Role(_roles.serve, jobs, index, folder) for index in range(2)]
         self.saver, self.worker = (Role(_roles.pair, jobs, index, folder) for index in range(2))
-        self.roles = [*self.servers, self.saver, self.worker]
+        self.client = Role(_roles.pair_of_client, jobs, 0, folder)
+        self.roles = [*self.servers, self.saver, self.worker, self.client]
 
 
 @pytest.fixture
@@ -89,3 +91,18 @@ def test_a_server_in_the_middle_of_a_save(job: Job, way: str) -> None:
     assert told(job.saver, "begin") is None
     assert told(job.worker, "step") == "done"
     assert told(job.saver, "save") == [1, 1]
+
+
+def test_a_client_that_is_no_task_saves_too(job: Job, tmp_path: Path) -> None:
+    """It also leaves without closing its session: the tasks write what they have copied before."""
+    assert told(job.client, "hold") == "held"
+    job.worker.ask("step")
+    assert not job.worker.pipe.poll(0.3)
+    assert not is_error(told(job.client, "release"))
+    assert job.worker.answer() == "done"
+    assert told(job.client, "save") == [2, 2]
+    assert told(job.client, "leave") == "leaves"
+    job.client.pipe.send("end")
+    job.client.process.join(WAIT_S)
+    assert job.client.process.exitcode == 0
+    assert [int(tf.train.load_variable(f"{tmp_path}/left", name)) for name in "ab"] == [2, 2]

@@ -94,7 +94,7 @@ def test_files_have_the_values_of_the_moment(
         assert session.run(variables[0])[0] == 1.0
 
 
-def test_a_client_that_is_no_task_and_a_saver_of_an_imported_graph(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_a_saver_of_an_imported_graph(cluster: LocalCluster, tmp_path: Path) -> None:
     variables, add = counters()
     meta = tf.train.export_meta_graph(saver_def=tf.train.Saver(variables, sharded=True).saver_def)
     with tf.Graph().as_default() as graph:

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from headrace.core import errors, file
-from headrace.resources.file.bundle.entry import data_name, index_name
+from headrace.resources.file.bundle.entry import data_name, index_name, shards_in_name
 from headrace.resources.file.bundle.reader import BundleReader
 from headrace.resources.file.bundle.removal import remove_data
 from headrace.resources.file.bundle.writer import claimed, publish_index
@@ -58,16 +58,21 @@ class LocalCopy(NamedTuple):
             file.replace(data_name(shard, 0, mine.shards), data_name(self.place, number, whole.shards))
             file.write_durably(index_name(self.place), _bytes(index_name(self.prefix)))
         remove_bundle(shard)
-        self._remove_old()
+        self._remove_old(whole.shards)
 
-    def _remove_old(self) -> None:
+    def _remove_old(self, shards: int) -> None:
+        """Other tasks may have the same folder, and remove the same files."""
         folder, _, name = self.place.rpartition("/")
         prefixes = [
             path.removesuffix(".index") for path in file.beginning_with(f"{folder}/") if path.endswith(".index")
         ]
         same = [one for one in prefixes if _NUMBER.sub("", one) == _NUMBER.sub("", f"{folder}/{name}")]
-        for old in sorted(same, key=lambda one: file.changed_at(index_name(one)))[:-KEPT]:
+        for old in sorted(same, key=_changed_at)[:-KEPT]:
             remove_bundle(old)
+        for path in file.beginning_with(f"{self.place}.data-"):
+            if shards_in_name(path) != shards:  # of a checkpoint of the same name, before this one
+                with contextlib.suppress(errors.OpError):
+                    remove_data(path)
 
     def data(self, reader: BundleReader) -> dict[int, str]:
         """The data files of the checkpoint that are here, by number."""
@@ -110,6 +115,12 @@ def remove_bundle(prefix: str) -> None:
     for path in file.beginning_with(f"{prefix}.data-"):
         with contextlib.suppress(errors.OpError):
             remove_data(path)
+
+
+def _changed_at(prefix: str) -> float:
+    with contextlib.suppress(errors.OpError):
+        return file.changed_at(index_name(prefix))
+    return 0.0  # another task has removed it
 
 
 def _digest(text: str) -> str:
