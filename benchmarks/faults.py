@@ -22,6 +22,7 @@ import socket
 import statistics
 import tempfile
 import time
+import traceback
 
 from benchmarks import _harness
 from benchmarks._proxy import Proxy
@@ -71,12 +72,16 @@ def work(pipe, jobs, index, settings):
         config=tf.ConfigProto(device_filters=["/job:ps", device]),
     )  # fmt: skip
     pause = 0.01
-    with session:
-        while pause is not None:
-            if pipe.poll(pause):
-                pause = pipe.recv()
-            with contextlib.suppress(tf.errors.ResourceExhaustedError):  # nobody could save
-                pipe.send(int(session.run(number)))
+    try:
+        with session:
+            while pause is not None:
+                if pipe.poll(pause):
+                    pause = pipe.recv()
+                with contextlib.suppress(tf.errors.ResourceExhaustedError):  # nobody could save
+                    pipe.send(int(session.run(number)))
+    except BaseException:  # the log may be on the disk that is full
+        pipe.send(traceback.format_exc())
+        raise
 
 
 def _ready(settings):
@@ -121,6 +126,7 @@ class Task:
 
     def has_room(self, room):
         """Lets it write to files, or no more than a few bytes, as if the disk was full."""
+        self.drain()
         _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (hard if room else 16, hard))
 
@@ -129,6 +135,8 @@ class Task:
         try:
             while self.pipe.poll():
                 self.steps.append(self.pipe.recv())
+                if isinstance(self.steps[-1], str):
+                    raise SystemExit(f"a task ended by itself:\n{self.steps[-1]}")
         except (EOFError, OSError):
             raise SystemExit(f"a task ended by itself, with status {self.process.exitcode}") from None
 

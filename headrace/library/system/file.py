@@ -76,7 +76,9 @@ class GFile:
 
     def write(self, file_content: Any) -> None:
         """Writes text or bytes after what has been written."""
-        self._to_write().write(as_bytes(file_content))
+        writer = self._to_write()
+        with file_errors(self._path):
+            writer.write(as_bytes(file_content))
 
     def read(self, n: int = -1) -> Any:
         """The next `n` bytes, or all that is left; text unless the mode has ``b``."""
@@ -132,14 +134,16 @@ class GFile:
     def flush(self) -> None:
         """Hands what was written to the system."""
         if self._writer is not None:
-            self._writer.flush()
+            with file_errors(self._path):
+                self._writer.flush()
 
     def close(self) -> None:
         """Closes the file; using it again reopens it."""
-        for file in (self._reader, self._writer):
-            if file is not None:
-                file.close()
-        self._reader = self._writer = None
+        files, self._reader, self._writer = (self._reader, self._writer), None, None
+        with file_errors(self._path):
+            for file in files:
+                if file is not None:
+                    file.close()
 
     def __enter__(self) -> GFile:
         return self

@@ -1,5 +1,6 @@
 """tf.gfile over local files: results and errors are TensorFlow's."""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -261,3 +262,13 @@ def test_readers_tables_and_training_sessions_of_another_scheme() -> None:
     assert tf.gfile.Glob(f"{folder}/training/events.out.tfevents.*")
     tf.summary.FileWriterCache.clear()
     tf.gfile.DeleteRecursively(folder)
+
+
+@pytest.mark.parametrize("how", ["write", "flush", "close"])
+def test_a_full_disk_is_an_error_of_tensorflow(how):
+    file = tf.gfile.GFile("/dev/full", "w")
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="/dev/full; No space left on device"):
+        file.write("x" * (10_000_000 if how == "write" else 1))
+        getattr(file, "flush" if how == "flush" else "close")()
+    with contextlib.suppress(tf.errors.ResourceExhaustedError):  # what was not written
+        file.close()

@@ -13,6 +13,7 @@ import pytest
 from cluster.local_cluster import LocalCluster, local_cluster
 
 import headrace as tf
+from headrace.library.train.hook import checkpoint_saver
 from headrace.library.train.session import session_creator
 from headrace.library.train.session.chief_lease import lease_of_job
 
@@ -172,6 +173,32 @@ def test_who_takes_over_restores_what_a_parameter_server_loses(cluster: LocalClu
     assert [worker.step(), worker.step()] == [2, 3]
     cluster.restart("ps", 0)
     assert worker.step() == 2  # after what it saved when it took over
+    worker.end()
+
+
+@pytest.mark.parametrize("loses_a_server", [False, True])
+def test_who_takes_over_with_a_full_disk_goes_on_when_there_is_room(
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses_a_server: bool
+) -> None:
+    """The error of the first save reaches the program, also where it comes while a session is made; it may go on."""
+    chief, worker = Program(cluster, 0, tmp_path), Program(cluster, 1, tmp_path)
+    worker.step()
+    with monkeypatch.context() as full:
+
+        def write_graph(*arguments: Any) -> None:
+            raise tf.errors.ResourceExhaustedError(None, None, "no space left")
+
+        full.setattr(checkpoint_saver, "write_graph", write_graph)
+        chief.die()
+        worker.takes_over()
+        if loses_a_server:
+            cluster.restart("ps", 0)
+        for _ in range(2 if loses_a_server else 1):
+            with pytest.raises(tf.errors.ResourceExhaustedError, match="no space left"):
+                worker.step()
+    for _ in range(6):
+        worker.step()
+    assert saved(tmp_path) > 0
     worker.end()
 
 
