@@ -8,6 +8,7 @@ import pytest
 from benchmarks import _harness, programs
 
 
+@pytest.mark.usefixtures("full_length")
 def test_a_commit_is_run_beside_in_a_checkout_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

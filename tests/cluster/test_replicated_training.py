@@ -132,7 +132,9 @@ def test_an_update_that_was_begun_on_one_of_two_servers_is_finished(cluster: Loc
         (note,) = [op for op in ops["_NoteWritten"] if "update_first" in op.control_inputs[0].name]
         first.run(note)
         first.close()
-        with pytest.raises((tf.errors.CancelledError, RuntimeError)):
+        with pytest.raises(
+            (tf.errors.OpError, RuntimeError)
+        ):  # who notices first: the session, or a task that it has left
             lost.result(WAIT_S)
         assert second.run(others["_LeadReplicas"][0].outputs[0])
         second.run(others["_UpdateIsMade"][0])

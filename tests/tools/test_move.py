@@ -110,6 +110,7 @@ def test_a_server_comes_and_another_goes(job: Job, capsys: pytest.CaptureFixture
     assert new.wait(WAIT_S) == 0
 
 
+@pytest.mark.usefixtures("full_length")
 def test_a_server_that_takes_over_a_task_as_it_starts(job: Job) -> None:
     job.train()
     _, address = job.serve("--cluster", job.target, "--task", "ps:1")
@@ -126,6 +127,7 @@ def test_a_server_that_takes_over_a_task_as_it_starts(job: Job) -> None:
     assert job.read() == [steps, steps]
 
 
+@pytest.mark.usefixtures("full_length")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_the_new_process_is_lost_in_the_middle(job: Job, number: signal.Signals) -> None:
     """The task has a variable of 400 MB, which takes a moment.  It stays where it was; steps go on and count once."""
