@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import IO, Any
 
 from headrace.core import errors, event, file
@@ -89,7 +90,7 @@ class _Mailbox:
         self._done = 0
         self._closing = False
         self._ended = False
-        self._error: Exception | None = None
+        self.error: Exception | None = None  # that ended the writing thread
 
     # ---- for those who add
 
@@ -124,8 +125,8 @@ class _Mailbox:
 
     def check(self, writer: threading.Thread) -> None:
         """Raises what ended the writing thread."""
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         if not self._ended and not writer.is_alive():
             raise errors.FailedPreconditionError(
                 None, None, "the thread that writes events is gone: a process that was forked needs a writer of its own"
@@ -158,7 +159,7 @@ class _Mailbox:
     def end(self, error: Exception | None) -> None:
         with self._changed:
             self._ended = True
-            self._error = error
+            self.error = error
             self._changed.notify_all()
 
 
@@ -226,6 +227,7 @@ class EventFileWriter:
         self._max_queue = max_queue
         self._flush_secs = flush_secs
         self._suffix = filename_suffix or ""
+        self._restarting = threading.Lock()
         try:
             file.make_folder(self._logdir)
         except errors.AlreadyExistsError:
@@ -252,7 +254,7 @@ class EventFileWriter:
     def add_encoded(self, encoded: bytes) -> None:
         """Adds an encoded Event."""
         if not self._closed:
-            self._mailbox.put(encoded, self._thread)
+            self._ask(lambda mailbox, thread: mailbox.put(encoded, thread))
 
     def add_event(self, event: Any) -> None:
         """Adds an Event message.  Does nothing after `close`."""
@@ -263,7 +265,18 @@ class EventFileWriter:
     def flush(self) -> None:
         """Returns when all events are on disk."""
         if not self._closed:
-            self._mailbox.flush(self._thread)
+            self._ask(_Mailbox.flush)
+
+    def _ask(self, call: Callable[[_Mailbox, threading.Thread], None]) -> None:
+        """What ended the writing is raised once; then events go to a new file: a disk may have room again."""
+        mailbox = self._mailbox
+        try:
+            call(mailbox, self._thread)
+        except errors.OpError as error:
+            with self._restarting:
+                if error is mailbox.error and mailbox is self._mailbox and not self._closed:
+                    self._start()
+            raise
 
     def close(self) -> None:
         """Writes what there is and ends the thread."""
