@@ -232,6 +232,7 @@ MODES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("full_length")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_chief_that_saves_each_step_while_replicas_train(cluster: LocalCluster, tmp_path: Path, mode: str) -> None:
     """An update adds the same to two variables on two servers.  The update step that waits for gradients is not waited for."""

@@ -56,6 +56,7 @@ def is_error(answer: object) -> bool:
     return isinstance(answer, tuple) and answer[0] == "error"
 
 
+@pytest.mark.usefixtures("full_length")
 @pytest.mark.parametrize("way", ["killed", "stopped"])
 def test_a_saver_in_the_middle_of_a_hold(job: Job, way: str) -> None:
     assert told(job.saver, "hold") == "held"
@@ -71,6 +72,7 @@ def test_a_saver_in_the_middle_of_a_hold(job: Job, way: str) -> None:
         assert told(job.saver, "save") == [2, 2]
 
 
+@pytest.mark.usefixtures("full_length")
 @pytest.mark.parametrize("way", ["killed", "stopped"])
 def test_a_server_in_the_middle_of_a_save(job: Job, way: str) -> None:
     """The save fails, and the other server holds nobody up."""
