@@ -74,6 +74,7 @@ def test_unknown_parts_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--only names tea; there are accumulate_product" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("full_length")
 def test_quick(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parts = ["defer_sums", "array kernels of updates"]
     worth.main(["--quick", "--programs", "policy_gradient", "--only", *parts, "--out", str(tmp_path)])

@@ -454,6 +454,7 @@ def kill() -> None:
     raise Killed("killed")
 
 
+@pytest.mark.usefixtures("full_length")
 @pytest.mark.parametrize("point", POINTS)
 def test_the_new_process_ends_in_the_middle(
     cluster: LocalCluster, workers: list[Worker], spare: tf.train.Server, point: str, monkeypatch: pytest.MonkeyPatch
@@ -470,6 +471,7 @@ def test_the_new_process_ends_in_the_middle(
     check_counts(cluster, workers)
 
 
+@pytest.mark.usefixtures("full_length")
 @pytest.mark.parametrize("point", ["while it pulls", "before sessions end", "before it is the owner"])
 def test_the_old_process_is_killed_in_the_middle(
     cluster: LocalCluster, workers: list[Worker], spare: tf.train.Server, point: str, monkeypatch: pytest.MonkeyPatch
