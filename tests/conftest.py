@@ -6,6 +6,7 @@ The environment is set before anything imports torch. A test that has to leave s
 
 import gc
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -33,6 +34,10 @@ RINGS = {"quick": rings.Quick, "default": rings.Default, "full": rings.Full}
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # as it is behind `&` in a script: tests send it to themselves
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(RINGS[config.getoption("--ring")](), "ring")
 
 

@@ -3,7 +3,8 @@
     %y = Log(%x)      ->      %y = Log(%x)   _CheckNumbers(%y, %x)
 
 The error is that of the node itself, with the user's line, and says what its inputs were.  A check comes right after its node, so
-the first that fails is at the node where it began.  Only for finding mistakes: it makes a step several times slower.
+the first that fails is at the node where it began; on another device a value is used only when it has been checked.  Only for
+finding mistakes: it makes a step several times slower.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 
 def check_numbers(graph: StepGraph) -> StepGraph:
-    checks = [_check(value, node) for node in graph.nodes for value in node.outputs if _is_checked(node, value)]
-    graph.nodes += checks
-    graph.targets += checks
+    checks = {value: _check(value, node) for node in graph.nodes for value in node.outputs if _is_checked(node, value)}
+    for node in graph.nodes:
+        before = [checks[value] for value in node.inputs if value in checks and value.op.device != node.device]
+        node.control_inputs = list(dict.fromkeys([*node.control_inputs, *before]))
+    graph.nodes += checks.values()
+    graph.targets += checks.values()
     graph.sort()
     return graph
 
