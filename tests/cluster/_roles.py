@@ -112,19 +112,28 @@ def _train(
 
 def train_together(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     """One of two synchronous replicas, the workers 2 and 3; the first is the chief.  Their variables are in a container."""
+    _train_together(pipe, jobs, index, "together", f"{folder}/together" if index == 2 else None)
+
+
+def train_together_in_line(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """The same, but the second replica can take over."""
+    _train_together(pipe, jobs, index, "together_in_line", f"{folder}/together_in_line")
+
+
+def _train_together(pipe: Any, jobs: Jobs, index: int, container: str, folder: str | None) -> None:
     import headrace as tf
 
     os.environ.update(SETTINGS)
     server = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", index)
     worker, is_chief = f"/job:worker/task:{index}", index == 2
     place = tf.train.replica_device_setter(cluster=tf.train.ClusterSpec(jobs), worker_device=worker)
-    with tf.container("together"), tf.device(place):
+    with tf.container(container), tf.device(place):
         step = tf.train.get_or_create_global_step()
         loss = tf.reduce_sum(tf.square(tf.get_variable("w", [4], initializer=tf.zeros_initializer()) - 1.0))
         optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.01), replicas_to_aggregate=2)
         train_op = optimizer.minimize(loss, step)
     session = tf.train.MonitoredTrainingSession(
-        server.target, is_chief, f"{folder}/together" if is_chief else None, save_checkpoint_steps=5,
+        server.target, is_chief, folder, save_checkpoint_steps=5,
         hooks=[optimizer.make_session_run_hook(is_chief)], config=tf.ConfigProto(device_filters=["/job:ps", worker]),
         save_summaries_steps=None, log_step_count_steps=None,
     )  # fmt: skip

@@ -7,8 +7,9 @@ that tie them together, and the hook that starts them in a monitored session.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from headrace.core.source import at
 from headrace.graph import convert, raw_ops
@@ -26,8 +27,12 @@ from headrace.library.state.variables import global_variables, report_uninitiali
 from headrace.library.train.moving_averages import ExponentialMovingAverage
 from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
 from headrace.library.train.queue_runner import QueueRunner
+from headrace.library.train.session.chief_hook import LeaseholderHook
+from headrace.library.train.session.chief_lease import ChiefLease
 from headrace.library.train.session.run_hook import SessionRunHook
 from headrace.library.train.session.session_manager import SessionManager
+
+LOOK_S: Final = 1.0  # between two looks at whether the session has ended, of a worker that may become the chief
 
 
 class SyncReplicasOptimizer(Optimizer):
@@ -110,7 +115,8 @@ class SyncReplicasOptimizer(Optimizer):
                     token = self._sync_token_queue.dequeue()
                 train: Operation = assign(self._local_step, token)  # type: ignore[assignment]
                 self._chief_queue_runner = QueueRunner(self._sync_token_queue, [self._finish_step(update)])
-            self.chief_init_op = group(self.local_step_init_op, *self._set_accumulators())
+            self._accumulators_init_op = group(*self._set_accumulators())
+            self.chief_init_op = group(self.local_step_init_op, self._accumulators_init_op)
         return train
 
     def _make_local_step(self) -> None:
@@ -221,8 +227,13 @@ class SyncReplicasOptimizer(Optimizer):
         return self._opt.variables()
 
 
-class _SyncReplicasOptimizerHook(SessionRunHook):
-    """Gives a replica's local step its value; for the chief also sets the accumulators and starts the queue runner."""
+class _SyncReplicasOptimizerHook(LeaseholderHook):
+    """Gives a replica's local step its value; for the chief also sets the accumulators and starts the queue runner.
+
+    Where the job has a lease its holder is the chief.  A worker that gets it because the chief was lost hands out tokens for
+    all, since those of the step that the chief was in may be lost with it.  A chief that ended has closed the queue: then the
+    training is over.
+    """
 
     def __init__(self, optimizer: SyncReplicasOptimizer, is_chief: bool, num_tokens: int) -> None:
         self._optimizer = optimizer
@@ -234,8 +245,8 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
         if optimizer._chief_queue_runner is None:
             raise ValueError(f"SyncReplicasOptimizer.apply_gradients should be called before using the hook. {at()}")
         self._init_op = optimizer.chief_init_op if self._is_chief else optimizer.local_step_init_op
-        self._init_tokens_op = optimizer.get_init_tokens_op(self._num_tokens) if self._is_chief else None
-        if self._is_chief:
+        if self._is_chief or self.lease is not None:
+            self._init_tokens_op = optimizer.get_init_tokens_op(self._num_tokens if self._is_chief else -1)
             self._is_closed, self._reopen_op = optimizer._reopening()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
@@ -248,10 +259,32 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
                 "Init operations did not make model ready for SyncReplicasOptimizer local_init. Init op: "
                 f"{self._init_op.name}, error: {missing}"
             )
-        session.run(self._init_op)
-        if self._init_tokens_op is not None:
-            if session.run(self._is_closed):
-                log.info("SyncReplicasV2: the token queue is opened again: another chief has ended before this one.")
-                session.run(self._reopen_op)
-            session.run(self._init_tokens_op)
-            self._optimizer.get_chief_queue_runner().create_threads(session, coord=coord, daemon=True, start=True)
+        if self._is_chief and (self.lease is None or self.lease.number):
+            session.run(self._init_op)
+            self._lead(session, coord, reopen=True)
+            return
+        session.run(self._optimizer.local_step_init_op)
+        if self.lease is not None and self.lease.can_lead:
+            wait = threading.Thread(
+                target=self._wait_for_lease, args=(self.lease, session, coord), name="headrace-sync-lease", daemon=True
+            )
+            coord.register_thread(wait)
+            wait.start()
+
+    def _lead(self, session: Any, coord: Any, reopen: bool) -> None:
+        if session.run(self._is_closed):
+            if not reopen:
+                return
+            log.info("SyncReplicasV2: the token queue is opened again: another chief has ended before this one.")
+            session.run(self._reopen_op)
+        session.run(self._init_tokens_op)
+        self._optimizer.get_chief_queue_runner().create_threads(session, coord=coord, daemon=True, start=True)
+
+    def _wait_for_lease(self, lease: ChiefLease, session: Any, coord: Any) -> None:
+        """Replicas wait for tokens inside a step: nobody else would notice that there is no chief to hand them out."""
+        with coord.stop_on_exception():
+            while not coord.should_stop():
+                if lease.wait(LOOK_S):
+                    session.run(self._optimizer._accumulators_init_op)
+                    self._lead(session, coord, reopen=False)
+                    return

@@ -18,6 +18,12 @@ from headrace.library.train.session.run_hook import (
 )
 
 
+class LeaseholderHook(SessionRunHook):
+    """A hook that does something else where this process leads: it is given the job's lease before it begins, if there is one."""
+
+    lease: ChiefLease | None = None
+
+
 class ChiefHook(SessionRunHook):
     """Calls a hook while this process holds the lease of its job.
 

@@ -10,7 +10,7 @@ from headrace.library import log
 from headrace.library.train.hook.checkpoint_saver import CheckpointSaverHook
 from headrace.library.train.hook.step_counter import StepCounterHook
 from headrace.library.train.hook.summary_saver import SummarySaverHook
-from headrace.library.train.session.chief_hook import ChiefHook, TakeOverHook
+from headrace.library.train.session.chief_hook import ChiefHook, LeaseholderHook, TakeOverHook
 from headrace.library.train.session.chief_lease import ChiefLease, lease_of_job
 from headrace.library.train.session.copies_hook import CopiesHook, checked_intervals
 from headrace.library.train.session.monitored_session import MonitoredSession
@@ -112,6 +112,9 @@ def _all_hooks(own: list[Any], of_chief: list[Any], of_user: list[Any], lease: C
     """The hooks of a process that is the chief, or may become it.  Where there is a lease, only its holder writes."""
     if lease is None:
         return [*of_chief, *own, *of_user]
+    for hook in [*of_chief, *of_user]:
+        if isinstance(hook, LeaseholderHook):
+            hook.lease = lease
 
     def leased(hooks: list[Any]) -> list[Any]:
         return [ChiefHook(hook, lease) if isinstance(hook, CheckpointSaverHook) else hook for hook in hooks]
