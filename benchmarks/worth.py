@@ -1,7 +1,7 @@
 """What each optional pass and each second implementation earns on whole programs, beside its lines: the 5 % rule as a command.
 
 For each program of `programs`, and each part of Headrace that it could do without (`_forms.py`): the time of the program without
-the part over the time with all of them.  Above 1: the part pays.  "=" means that plans and generated code are the same without
+the part over the time with all of them, the fastest of the rounds each.  Above 1: the part pays.  "=" means that plans and generated code are the same without
 it, so that nothing is timed.  A part stays if it makes some program 5 % faster.  All variants of a program take turns.  About
 two hours on two quiet cores; `--decide` needs a fraction of them, since it looks at a part no longer once it has paid ("-").
 """
@@ -91,7 +91,7 @@ def rows(result: dict[str, Any]) -> list[list[str]]:
             if name not in entry["seconds"]:  # it had paid before
                 cells.append("-")
                 continue
-            of = {n: statistics.median(entry["seconds"][n]) for n in (name, _forms.NOTHING)}
+            of = {n: min(entry["seconds"][n]) for n in (name, _forms.NOTHING)}  # what disturbs only adds time
             ratios.append(of[name] / of[_forms.NOTHING])
             cells.append(f"{ratios[-1]:.2f}")
         mean = math.exp(statistics.fmean(map(math.log, ratios)))
