@@ -1,9 +1,10 @@
 """What each optional pass and each second implementation earns on whole programs, beside its lines: the 5 % rule as a command.
 
 For each program of `programs`, and each part of Headrace that it could do without (`_forms.py`): the time of the program without
-the part over the time with all of them, the fastest of the rounds each.  Above 1: the part pays.  "=" means that plans and generated code are the same without
-it, so that nothing is timed.  A part stays if it makes some program 5 % faster.  All variants of a program take turns.  About
-two hours on two quiet cores; `--decide` needs a fraction of them, since it looks at a part no longer once it has paid ("-").
+the part over the time with all of them, the fastest of the rounds each.  Above 1: the part pays.  "=" means that plans and
+generated code are the same without it, so that nothing is timed.  A part stays if it makes some program 5 % faster.  All variants
+of a program take turns.  About two hours on two quiet cores; `--decide` needs a fraction of them, since it looks at a part no
+longer once it has paid ("-").
 """
 
 from __future__ import annotations
