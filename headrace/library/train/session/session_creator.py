@@ -7,8 +7,9 @@ import math
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
+from headrace.core.silence import lost_seconds
 from headrace.core.source import at
 from headrace.graph import context
 from headrace.library import log
@@ -16,8 +17,6 @@ from headrace.library.train.session.chief_lease import ChiefLease
 from headrace.library.train.session.scaffold import Scaffold
 from headrace.library.train.session.server_copies import ServerCopies
 from headrace.library.train.session.session_manager import SessionManager, waits_for_tokens
-
-PATIENCE: Final = 5.0  # seconds that workers of a job that lost the task with the lease give their chief to come back
 
 
 class SessionCreator(abc.ABC):
@@ -118,12 +117,13 @@ class LeasedSessionCreator(SessionCreator):
 
     def create_session(self) -> Any:
         lease, begun = self._lease, math.inf
+        patience = lost_seconds()  # a chief that is alive has joined by then
 
         def pause(seconds: float) -> bool:
             """Whether this process leads.  A job that goes on without its chief, after a loss, waits for it for a while only."""
             if lease.wait(seconds) or not lease.can_lead:
                 return lease.number > 0
-            return lease.join(begins=self._has_made_one and time.monotonic() - begun >= PATIENCE)
+            return lease.join(begins=self._has_made_one and time.monotonic() - begun >= patience)
 
         session = None
         while session is None:

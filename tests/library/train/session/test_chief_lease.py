@@ -206,7 +206,7 @@ def test_chief_and_parameter_server_lost_together(
     cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody has the lease of the new server; a worker that has trained waits for its chief for a while, then leads."""
-    monkeypatch.setattr(session_creator, "PATIENCE", 0.0)
+    monkeypatch.setattr(session_creator, "lost_seconds", lambda: 0.0)
     chief, worker = Program(cluster, 0, tmp_path), Program(cluster, 1, tmp_path)
     assert worker.step() == 1
     chief.end()
