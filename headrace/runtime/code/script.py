@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence, Set
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from headrace.passes.step_graph import Node
@@ -15,6 +17,7 @@ from headrace.runtime.host.recorder import Recorder
 _LITERALS = (bool, int, type(None))
 _SHORT = 24  # characters of a text: names of other partitions are longer, and equal strands stay equal without them
 _OWNED = re.compile(r"\b[vt]\d+\b")
+_VALUES = re.compile(r"\b[cistv]\d+\b")  # parameters, constants and state too
 
 
 class Script:
@@ -82,6 +85,9 @@ class Script:
                     first.setdefault(name, i)
                     last[name] = i
         unused = {first[n] for n in optional if first[n] == last[n] and n not in keep}
+        recorded = {} if self.recorder is None else self._recorded(self.recorder, unused, inputs)
+        for i, line in recorded.items():
+            last.update((name, max(last[name], i)) for name in _OWNED.findall(line) if name in self._owned)
         dying: dict[int, list[str]] = {}
         for name, i in last.items():
             if name not in keep:
@@ -92,7 +98,6 @@ class Script:
         if quiet:
             text.append('    with quiet(all="ignore"):')
             margin += "    "
-        recorded = {} if self.recorder is None else self._recorded(self.recorder, unused)
         for i, (line, node) in enumerate(self.lines):
             if i in unused:
                 continue
@@ -105,18 +110,25 @@ class Script:
         text.append(f"{margin}return {returned}")
         return "\n".join(text) + "\n", numbered
 
-    def _recorded(self, recorder: Recorder, unused: Set[int]) -> dict[int, str]:
-        """The lines of nodes with the clock around them; lines of one node that follow each other are timed together."""
+    def _recorded(self, recorder: Recorder, unused: Set[int], inputs: int) -> dict[int, str]:
+        """The lines of nodes with the clock around them; lines of one node that follow each other are timed together.
+
+        Values that these lines mention first are outputs of the node, the others its inputs.
+        """
         self.namespace["clock"], self.namespace["note"] = recorder.clock, recorder.note
-        used = [i for i in range(len(self.lines)) if i not in unused]
-        changed = {}
-        for before, i, after in zip([-1, *used], used, [*used[1:], -1], strict=False):
-            line, node = self.lines[i]
+        changed: dict[int, str] = {}
+        known = {*self.namespace, *(f"i{i}" for i in range(inputs))}
+        used = [(i, *self.lines[i]) for i in range(len(self.lines)) if i not in unused]
+        for node, group in groupby(used, key=itemgetter(2)):
+            lines = {i: line for i, line, _ in group}
+            names = dict.fromkeys(_VALUES.findall("\n".join(lines.values())))
+            given = ", ".join(name for name in names if name in known)
+            made = ", ".join(name for name in names if name[0] == "v" and name in self._owned - known)
+            known |= self._owned & names.keys()
             if node is None or node.op_def.traits.asynchronous:
                 continue
-            if before < 0 or self.lines[before][1] is not node:
-                line = f"at = clock(); {line}"
-            if after < 0 or self.lines[after][1] is not node:
-                line = f"{line}; note({self.bind('n', node)}, at)"
-            changed[i] = line
+            first, last = min(lines), max(lines)
+            changed |= lines
+            changed[first] = f"at = clock(); {lines[first]}"
+            changed[last] += f"; note({self.bind('n', node)}, at, [{made}], [{given}])"
         return changed

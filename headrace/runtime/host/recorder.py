@@ -1,15 +1,19 @@
-"""Recorder: when each node of a traced step ran, noted by code that was generated for it."""
+"""Recorder: when each node of a traced step ran and what it allocated, noted by code that was generated for it."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter_ns, time_ns
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from headrace.passes.step_graph import Node
+from headrace.resources.calling.invoke import flat_outputs
+from headrace.resources.state.variable import Variable
+from headrace.resources.stepping.waiting import Later
 
 
 class Entry(NamedTuple):
@@ -20,6 +24,8 @@ class Entry(NamedTuple):
     ended: int
     thread: int
     stage: str = ""  # of a dataset, whose element the node took
+    outputs: Sequence[tuple[tuple[int, ...], int] | None] = ()  # shape and bytes; None: no tensor or array
+    allocated: int = 0  # bytes of outputs that are not the memory of inputs
 
 
 class Recorder:
@@ -36,19 +42,28 @@ class Recorder:
         self.entries: list[Entry] = []
         self.offset = time_ns() - perf_counter_ns()  # from the clock to the time of day
 
-    def note(self, node: Node, began: int) -> None:
-        """The node is over.  What it began on an accelerator is waited for, so that the time is its own."""
+    def note(self, node: Node, began: int, outputs: Sequence[Any] = (), inputs: Sequence[Any] = ()) -> None:
+        """The node is over.  What it began on an accelerator is waited for, so that the time is its own.
+
+        ``inputs`` are all that its kernel was given: also state, constants, and values that are not tensors.
+        """
         device = self._torch_device(node.device)
         if device.type not in ("cpu", "meta"):
             torch.accelerator.synchronize(device)
-        self.entries.append(Entry(node, began, perf_counter_ns(), threading.get_ident()))
+        self._add(node, began, perf_counter_ns(), outputs, inputs)
+
+    def _add(self, node: Node, began: int, ended: int, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+        sizes, allocated = [_size(value) for value in outputs], _allocated(outputs, inputs)
+        self.entries.append(Entry(node, began, ended, threading.get_ident(), "", sizes, allocated))
 
     def until_done(self, node: Node, done: Callable[..., None]) -> Callable[..., None]:
         """What an asynchronous node calls when it is over, in place of ``done``."""
         began = perf_counter_ns()
 
         def over(result: Any, error: BaseException | None) -> None:
-            self.entries.append(Entry(node, began, perf_counter_ns(), threading.get_ident()))
+            ended, later = perf_counter_ns(), error is not None or isinstance(result, Later)
+            outputs = () if later else flat_outputs(node.op_def, result)
+            self._add(node, began, ended, outputs, ())
             done(result, error)
 
         def stage(title: str, stage_began: int, ended: int) -> None:
@@ -56,3 +71,32 @@ class Recorder:
 
         over.stage = stage  # type: ignore[attr-defined]  # told by iterators of datasets
         return over
+
+
+def _size(value: Any) -> tuple[tuple[int, ...], int] | None:
+    return (tuple(value.shape), value.nbytes) if isinstance(value, torch.Tensor | np.ndarray) else None
+
+
+def _allocated(outputs: Iterable[Any], inputs: Iterable[Any]) -> int:
+    """How many bytes the memory of the outputs has, without memory of inputs that they share."""
+    there = [_memory(value) for value in inputs]
+    total = 0
+    for begin, end in map(_memory, outputs):
+        if not any(begin < other_end and other_begin < end for other_begin, other_end in there):
+            there.append((begin, end))
+            total += end - begin
+    return total
+
+
+def _memory(value: Any) -> tuple[int, int]:
+    """The addresses between which the numbers of a tensor, an array or a variable are; for others none."""
+    if isinstance(value, Variable):
+        value = getattr(value, "value", None)
+    if isinstance(value, torch.Tensor):
+        storage = value.untyped_storage()
+        return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+    if isinstance(value, np.ndarray):
+        while isinstance(value.base, np.ndarray):
+            value = value.base
+        return value.ctypes.data, value.ctypes.data + value.nbytes
+    return 0, 0

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from headrace.core.proto import protos
+from headrace.core.shape import TensorShape
 from headrace.passes.step_graph import Value
 from headrace.runtime.code.failure import client_name
 from headrace.runtime.drive.plans import StepPlan
@@ -21,11 +22,11 @@ def step_stats(recorder: Recorder, host: str) -> Any:
         device = entry.node.device or host
         if device not in by_device:
             by_device[device] = stats.dev_stats.add(device=device)
-        _fill(by_device[device].node_stats.add(), entry, recorder.offset)
+        _fill(by_device[device].node_stats.add(), entry, recorder.offset, device)
     return stats
 
 
-def _fill(stats: Any, entry: Entry, offset: int) -> None:
+def _fill(stats: Any, entry: Entry, offset: int, device: str) -> None:
     node, nanos = entry.node, entry.ended - entry.began
     stats.node_name, inputs = node.name, ", ".join(client_name(value).removesuffix(":0") for value in node.inputs)
     stats.timeline_label = f"{node.name} = {node.type}({inputs})"
@@ -35,12 +36,23 @@ def _fill(stats: Any, entry: Entry, offset: int) -> None:
     stats.scheduled_nanos = stats.all_start_nanos = entry.began + offset
     stats.op_end_rel_nanos = stats.all_end_rel_nanos = nanos
     stats.scheduled_micros = stats.all_start_micros = stats.all_start_nanos // 1000
-    stats.op_end_rel_micros = stats.all_end_rel_micros = nanos // 1000
+    stats.op_end_rel_micros = stats.all_end_rel_micros = -(-nanos // 1000)  # TensorBoard shows no time where it is 0
     stats.thread_id = entry.thread & 0xFFFFFFFF
-    for slot, value in enumerate(() if entry.stage else node.outputs):
+    allocator = device.rpartition("/device:")[2]
+    if entry.allocated:
+        size = entry.allocated
+        stats.memory.add(allocator_name=allocator, total_bytes=size, peak_bytes=size, live_bytes=size)
+    if entry.stage:
+        return
+    known = len(entry.outputs) == len(node.outputs)
+    for slot, value in enumerate(node.outputs):
+        shape, size = (entry.outputs[slot] if known else None) or (value.shape, 0)
         description = stats.output.add(slot=slot).tensor_description
         description.dtype = value.dtype.base_dtype.as_datatype_enum
-        description.shape.CopyFrom(value.shape.as_proto())
+        description.shape.CopyFrom(TensorShape(shape).as_proto())
+        if size:
+            description.allocation_description.requested_bytes = size
+            description.allocation_description.allocator_name = allocator
 
 
 def cost_graph(plan: StepPlan, recorder: Recorder, host: str) -> Any:

@@ -1,6 +1,7 @@
 """Traced steps: every node with its time, the same results, and nothing of it in steps that are not traced."""
 
 import json
+import math
 import threading
 import time
 
@@ -50,16 +51,49 @@ def test_a_training_step_tells_the_time_of_each_node():
         assert any("ApplyGradientDescent" in label for label in labels(stats).values())
         node = next(n for n in device.node_stats if n.node_name == "product")
         assert (node.output[0].tensor_description.dtype, node.output[0].slot) == (1, 0)
-        assert [d.size for d in node.output[0].tensor_description.shape.dim] == [-1, 2]
+        assert [d.size for d in node.output[0].tensor_description.shape.dim] == [4, 2]
         begins = [n.all_start_micros for n in device.node_stats]
         assert begins == sorted(begins)
         assert before - 1e3 <= begins[0] and begins[-1] + device.node_stats[-1].all_end_rel_micros <= after + 1e3
         for n in device.node_stats:
-            assert (
-                n.all_start_micros == n.all_start_nanos // 1000 and n.all_end_rel_micros == n.all_end_rel_nanos // 1000
-            )
+            assert n.all_start_micros == n.all_start_nanos // 1000
+            assert n.all_end_rel_micros == math.ceil(n.all_end_rel_nanos / 1000) > 0
         trace = json.loads(Timeline(stats).generate_chrome_trace_format())["traceEvents"]
         assert {e["args"]["name"] for e in trace if e["ph"] == "X"} == set(labels(stats))
+
+
+def allocated(stats):
+    """The bytes that each node allocated, where it allocated any."""
+    return {n.node_name: n.memory[0].total_bytes for d in stats.dev_stats for n in d.node_stats if n.memory}
+
+
+def test_a_node_allocates_its_outputs_unless_they_are_memory_of_its_inputs():
+    x = tf.placeholder(tf.float32, [None, 50], "x")
+    w = tf.Variable(tf.ones([50, 20]), name="w")
+    product = tf.matmul(x, w, name="product")
+    flat = tf.reshape(product, [-1], name="flat")
+    parts = tf.unstack(tf.exp(product, name="exp"), 20, axis=1, name="parts")
+    step = tf.assign_sub(w, tf.ones([50, 20]) * tf.reduce_sum(flat), name="update")
+    with initialized_session() as session:
+        _, stats = traced(session, [flat, parts, step], {x: np.ones([100, 50])})
+    bytes_of = allocated(stats)
+    assert (bytes_of["product"], bytes_of["exp"], bytes_of["Sum"], bytes_of["mul"]) == (8000, 8000, 4, 4000)
+    assert bytes_of.keys() & {"flat", "parts", "w/read", "update"} == set()
+    (node,) = [n for d in stats.dev_stats for n in d.node_stats if n.node_name == "product"]
+    allocation = node.output[0].tensor_description.allocation_description
+    assert (allocation.requested_bytes, allocation.allocator_name, node.memory[0].allocator_name) == (
+        8000,
+        "CPU:0",
+        "CPU:0",
+    )
+
+
+def test_a_node_that_waits_allocates_what_it_gets(session):
+    queue = tf.FIFOQueue(1, [tf.float32])
+    value, enqueue = queue.dequeue(name="wait"), queue.enqueue([tf.ones([30])])
+    session.run(enqueue)
+    _, stats = traced(session, value)
+    assert allocated(stats)["wait"] == 120
 
 
 def interval(stats, name):

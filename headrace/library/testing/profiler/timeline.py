@@ -37,9 +37,7 @@ class Timeline:
         if op_time not in _OP_TIMES:
             raise ValueError(f"op_time must be one of {', '.join(_OP_TIMES)}, got {op_time!r}")
         if show_memory:
-            raise errors.UnimplementedError(
-                None, None, "traces do not tell which memory was allocated: show_memory=True"
-            )
+            raise errors.UnimplementedError(None, None, "traces do not tell when memory was freed: show_memory=True")
         events = [_process("Allocators", 0)]
         placed = []  # each node with its process and its lane
         for i, stats in enumerate(self._step_stats.dev_stats):
