@@ -303,6 +303,27 @@ def check_memory_is_counted():
             assert listed.memory_limit_bytes == limit == torch.cuda.get_device_properties(0).total_memory
 
 
+def check_a_traced_step_has_the_device_and_its_memory():
+    """The trace is left in $OUT, to be opened in Perfetto."""
+    with tf.Graph().as_default() as graph:
+        x, y, _, train = _classifier()
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            metadata, options = tf.RunMetadata(), tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+            feeds = {x: np.ones([16, 20]), y: np.zeros([16])}
+            session.run(train, feeds, options=options, run_metadata=metadata)
+    timeline = tf.profiler.Timeline(metadata.step_stats, graph)
+    events = timeline.events(show_memory=True)
+    (gpu,) = [e["pid"] for e in events if e["ph"] == "M" and e["args"]["name"].endswith("GPU:0 Compute")]
+    slices = [e for e in events if e["ph"] == "X" and e["pid"] == gpu]
+    products = [e for e in slices if e["name"] == "MatMul"]
+    assert len(products) >= 5 and all(e["dur"] > 0 and "gpu_check.py" in e["args"]["source"] for e in products)
+    assert any("cuda:0" in e["name"] and e["args"]["bytes"] > 0 for e in events if e["ph"] == "C")
+    if "OUT" in os.environ:
+        text = timeline.generate_chrome_trace_format(show_memory=True)
+        Path(os.environ["OUT"], "gpu_step.json").write_text(text)
+
+
 def check_a_limit_in_megabytes_is_honoured():
     config = tf.ConfigProto(compile="off")
     config.gpu_options.experimental.virtual_devices.add(memory_limit_mb=[2048])

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf
-from time import monotonic
+from time import monotonic, time_ns
 from typing import Any, Final
 
 from headrace.cluster.op_agreement import user_ops
@@ -43,6 +43,7 @@ from headrace.resources.stepping.step import current
 from headrace.resources.stepping.waiting import Done
 from headrace.runtime.host import cut_machine
 from headrace.runtime.session.step_numbers import step_numbers
+from headrace.runtime.session.step_stats import clock_offset, shift
 
 ALONG: Final = 8192  # bytes: a larger message may travel in another way than the next ones
 
@@ -139,8 +140,11 @@ class RemoteRuns:
 
     def statistics(self, handle: int) -> Any:
         seconds = self._seconds()
+        asked = time_ns()
         answer = self._ask(Statistics(self._session, seconds, handle), self._origins[handle], seconds)
-        return protos().StepStats.FromString(answer.statistics)
+        stats = protos().StepStats.FromString(answer.statistics)
+        shift(stats, clock_offset(asked, answer.now, time_ns()))
+        return stats
 
     @staticmethod
     def _seconds() -> float | None:

@@ -139,9 +139,10 @@ class Trace(Request):
 
 
 class Traced(Answer):
-    """StepStats, as protobuf writes them."""
+    """StepStats, as protobuf writes them, and the task's time of day in nanoseconds."""
 
     statistics: bytes
+    now: int
 
 
 class Statistics(Request):

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic
+from time import monotonic, time_ns
 from typing import Any, Final
 
 from headrace.cluster.addresses import Addresses, Moves
@@ -217,7 +217,7 @@ class TaskService:
 
     def statistics(self, request: Statistics, message: Message) -> None:
         stats = self._sessions.find(request.session).partitions.statistics(request.handle)
-        message.answer(Traced(self.incarnation, stats.SerializeToString()))
+        message.answer(Traced(self.incarnation, stats.SerializeToString(), time_ns()))
 
     def run(self, request: Run, message: Message) -> None:
         session = self._sessions.find(request.session)

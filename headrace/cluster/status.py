@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.cluster.transport.interface import LinkStatistics, Transport
 from headrace.resources.state.iterator import Iterator
-from headrace.resources.state.memory import device_stats
+from headrace.resources.state.memory import device_stats, resident_bytes
 from headrace.resources.state.queue.queue import Queue
 from headrace.resources.state.replicas.replicas import Replicas
 from headrace.resources.stepping.step import Waiting
@@ -55,7 +55,7 @@ def process_status(begun_at: float) -> dict[str, Any]:
     """The process: where it is, since when, and how much memory it takes."""
     return {
         "host": socket.gethostname(), "process": os.getpid(), "uptime": monotonic() - begun_at,
-        "resident_bytes": _resident_bytes(),
+        "resident_bytes": resident_bytes(),
     }  # fmt: skip
 
 
@@ -111,12 +111,3 @@ def _link(peer: str, statistics: LinkStatistics) -> dict[str, Any]:
         "received_bytes": statistics.received_bytes, "received_messages": statistics.received_messages,
         "shared_bytes": statistics.shared_bytes,
     }  # fmt: skip
-
-
-def _resident_bytes() -> int | None:
-    """The memory of this process that is in the machine; None where the system does not say."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return None

@@ -69,6 +69,13 @@ def memory_limit(torch_device: Any) -> int:
     return 0
 
 
+def resident_bytes() -> int | None:
+    """The memory of this process that is in the machine; None where the system does not say."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
 @cache
 def host_memory() -> int:
     """The memory of this machine, or the part of it that its control group leaves to this process."""

@@ -12,12 +12,18 @@ import torch
 
 from headrace.passes.step_graph import Node
 from headrace.resources.calling.invoke import flat_outputs
+from headrace.resources.state.memory import COUNTED, bytes_in_use, resident_bytes
 from headrace.resources.state.variable import Variable
 from headrace.resources.stepping.waiting import Later
 
+MEMORY_EVERY = 1_000_000  # nanoseconds: to ask for it takes as long as a small kernel
+
 
 class Entry(NamedTuple):
-    """One run of a node: when it began and ended, in nanoseconds of the clock, and on which thread."""
+    """One run of a node: when it began and ended, in nanoseconds of the clock, and on which thread.
+
+    ``thread`` is `WAITING` for a node that has waited: what it waited for has happened elsewhere.
+    """
 
     node: Node
     began: int
@@ -26,6 +32,10 @@ class Entry(NamedTuple):
     stage: str = ""  # of a dataset, whose element the node took
     outputs: Sequence[tuple[tuple[int, ...], int] | None] = ()  # shape and bytes; None: no tensor or array
     allocated: int = 0  # bytes of outputs that are not the memory of inputs
+    in_use: tuple[str, int] | None = None  # whose memory, and how many bytes were in use afterwards
+
+
+WAITING = 0
 
 
 class Recorder:
@@ -40,6 +50,8 @@ class Recorder:
     def start(self) -> None:
         """Forgets what was noted."""
         self.entries: list[Entry] = []
+        self.threads = {WAITING: "waiting"}
+        self._looked: dict[Any, int] = {}  # when the memory of a device was last asked for
         self.offset = time_ns() - perf_counter_ns()  # from the clock to the time of day
 
     def note(self, node: Node, began: int, outputs: Sequence[Any] = (), inputs: Sequence[Any] = ()) -> None:
@@ -50,11 +62,31 @@ class Recorder:
         device = self._torch_device(node.device)
         if device.type not in ("cpu", "meta"):
             torch.accelerator.synchronize(device)
-        self._add(node, began, perf_counter_ns(), outputs, inputs)
+        ended = perf_counter_ns()
+        self._add(node, began, ended, self._thread(), outputs, inputs, self._in_use(device, ended))
 
-    def _add(self, node: Node, began: int, ended: int, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+    def _add(
+        self, node: Node, began: int, ended: int, thread: int, outputs: Sequence[Any], inputs: Sequence[Any] = (),
+        in_use: tuple[str, int] | None = None,
+    ) -> None:  # fmt: skip
         sizes, allocated = [_size(value) for value in outputs], _allocated(outputs, inputs)
-        self.entries.append(Entry(node, began, ended, threading.get_ident(), "", sizes, allocated))
+        self.entries.append(Entry(node, began, ended, thread, "", sizes, allocated, in_use))
+
+    def _thread(self) -> int:
+        thread = threading.get_ident() & 0xFFFFFFFF
+        if thread not in self.threads:
+            self.threads[thread] = threading.current_thread().name
+        return thread
+
+    def _in_use(self, device: Any, now: int) -> tuple[str, int] | None:
+        """What is in use of a device's memory, unless that was asked a moment ago; of the host, what the process takes."""
+        if now - self._looked.get(device, 0) < MEMORY_EVERY:
+            return None
+        self._looked[device] = now
+        if device.type in COUNTED:
+            return str(device), bytes_in_use(device)
+        resident = resident_bytes() if device.type == "cpu" else None
+        return None if resident is None else ("host", resident)
 
     def until_done(self, node: Node, done: Callable[..., None]) -> Callable[..., None]:
         """What an asynchronous node calls when it is over, in place of ``done``."""
@@ -63,11 +95,11 @@ class Recorder:
         def over(result: Any, error: BaseException | None) -> None:
             ended, later = perf_counter_ns(), error is not None or isinstance(result, Later)
             outputs = () if later else flat_outputs(node.op_def, result)
-            self._add(node, began, ended, outputs, ())
+            self._add(node, began, ended, WAITING, outputs)
             done(result, error)
 
         def stage(title: str, stage_began: int, ended: int) -> None:
-            self.entries.append(Entry(node, stage_began, ended, threading.get_ident(), title))
+            self.entries.append(Entry(node, stage_began, ended, self._thread(), title))
 
         over.stage = stage  # type: ignore[attr-defined]  # told by iterators of datasets
         return over

@@ -7,29 +7,37 @@ from typing import Any
 
 from headrace.core.proto import protos
 from headrace.core.shape import TensorShape
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Value
 from headrace.runtime.code.failure import client_name
 from headrace.runtime.drive.plans import StepPlan
 from headrace.runtime.host.recorder import Entry, Recorder
 from headrace.runtime.session.partition_graph import producer, step_nodes
 
+RECV = Ops("_RecvMany")
+
 
 def step_stats(recorder: Recorder, host: str) -> Any:
-    """For each device its nodes, in the order in which they began.  ``host``: the device of nodes without one."""
+    """For each device its nodes, in the order in which they began.  ``host``: the device of nodes without one.
+
+    What takes messages has their keys for inputs: the node that sends one is named ``_send/`` and its key.
+    """
     stats = protos().StepStats()
     by_device: dict[str, Any] = {}
-    for entry in sorted(recorder.entries, key=lambda e: e.began):
+    for entry in sorted(recorder.entries, key=lambda e: (e.began, -e.ended)):
         device = entry.node.device or host
         if device not in by_device:
             by_device[device] = stats.dev_stats.add(device=device)
+        by_device[device].thread_names[entry.thread] = recorder.threads[entry.thread]
         _fill(by_device[device].node_stats.add(), entry, recorder.offset, device)
     return stats
 
 
 def _fill(stats: Any, entry: Entry, offset: int, device: str) -> None:
     node, nanos = entry.node, entry.ended - entry.began
-    stats.node_name, inputs = node.name, ", ".join(client_name(value).removesuffix(":0") for value in node.inputs)
-    stats.timeline_label = f"{node.name} = {node.type}({inputs})"
+    names = [client_name(value).removesuffix(":0") for value in node.inputs]
+    stats.node_name, inputs = node.name, node.attrs["keys"] if node in RECV else names
+    stats.timeline_label = f"{node.name} = {node.type}({', '.join(inputs)})"
     if entry.stage:
         stats.node_name = f"{node.name}/{entry.stage.partition(' ')[0]}"
         stats.timeline_label = f"{stats.node_name} = {entry.stage}"
@@ -37,11 +45,14 @@ def _fill(stats: Any, entry: Entry, offset: int, device: str) -> None:
     stats.op_end_rel_nanos = stats.all_end_rel_nanos = nanos
     stats.scheduled_micros = stats.all_start_micros = stats.all_start_nanos // 1000
     stats.op_end_rel_micros = stats.all_end_rel_micros = -(-nanos // 1000)  # TensorBoard shows no time where it is 0
-    stats.thread_id = entry.thread & 0xFFFFFFFF
+    stats.thread_id = entry.thread
     allocator = device.rpartition("/device:")[2]
     if entry.allocated:
         size = entry.allocated
         stats.memory.add(allocator_name=allocator, total_bytes=size, peak_bytes=size, live_bytes=size)
+    if entry.in_use is not None:
+        name, count = entry.in_use
+        stats.memory.add(allocator_name=name, allocator_bytes_in_use=count)
     if entry.stage:
         return
     known = len(entry.outputs) == len(node.outputs)
@@ -53,6 +64,22 @@ def _fill(stats: Any, entry: Entry, offset: int, device: str) -> None:
         if size:
             description.allocation_description.requested_bytes = size
             description.allocation_description.allocator_name = allocator
+
+
+def clock_offset(asked: int, there: int, answered: int) -> int:
+    """What to add to times of another task's clock: it said ``there`` at some time between two of this one.
+
+    0 if ``there`` lies between them: then the clocks may well be the same.  All in nanoseconds.
+    """
+    return 0 if asked <= there <= answered else (asked + answered) // 2 - there
+
+
+def shift(stats: Any, offset: int) -> None:
+    """Adds nanoseconds to the times of all nodes."""
+    for node in (node for device in stats.dev_stats for node in device.node_stats if offset):
+        node.scheduled_nanos += offset
+        node.all_start_nanos += offset
+        node.scheduled_micros = node.all_start_micros = node.all_start_nanos // 1000
 
 
 def cost_graph(plan: StepPlan, recorder: Recorder, host: str) -> Any:

@@ -12,6 +12,7 @@ from running import initialized_session
 
 import headrace as tf
 from headrace.profiler import Timeline
+from headrace.runtime.session.step_stats import clock_offset, shift
 
 FULL = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 
@@ -267,3 +268,22 @@ def test_a_callable_can_be_traced():
         assert "product" in labels(metadata.step_stats)
         with pytest.raises(TypeError, match="no keyword arguments"):
             session.make_callable(y, [x])([[1, 2, 3]], options=FULL)
+
+
+@pytest.mark.parametrize(
+    ("there", "offset"), [(1500, 0), (1000, 0), (2000, 0), (900, 600), (9_501_500, -9_500_000)]
+)  # fmt: skip
+def test_clocks_are_brought_together_only_if_they_must_differ(there, offset):
+    assert clock_offset(1000, there, 2000) == offset
+
+
+def test_a_trace_is_shifted_as_a_whole():
+    x = tf.placeholder(tf.float32, [])
+    y = tf.exp(x, name="y")
+    with tf.Session() as session:
+        _, stats = traced(session, y, {x: 1.0})
+    before, _ = interval(stats, "y")
+    shift(stats, -5_000_000)
+    node = next(n for d in stats.dev_stats for n in d.node_stats if n.node_name == "y")
+    assert node.all_start_nanos == node.scheduled_nanos == before - 5_000_000
+    assert node.all_start_micros == node.all_start_nanos // 1000
