@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUN_STAMP := $(VENV)/.installed-to-run
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
@@ -15,7 +16,7 @@ test quick full: export PYTHONDONTWRITEBYTECODE :=
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: $(STAMP) ## train a small network on handwritten digits
+demo: $(if $(wildcard $(STAMP)),$(STAMP),$(RUN_STAMP)) ## train a small network on handwritten digits; installs what programs need
 	@$(BIN)/python -m headrace.tools.demo
 
 test: $(STAMP) ## run the tests
@@ -57,15 +58,14 @@ $(TF_STAMP):
 	touch $@
 
 clean: ## remove the virtual environment and every cache
-	rm -rf $(VENV) $(TF_VENV) .bench build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(TF_VENV) headrace-demo .bench build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find headrace tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Made again whenever the requirements or their pinned versions change. The build runs in the same environment, so that
-# it, too, uses pinned versions and downloads nothing else. pip compiles bytecode for what it copies, not for a checkout, and
-# where PYTHONDONTWRITEBYTECODE is set no import does either.
+# Made again whenever the requirements or their pinned versions change. What the developers' environment has is enough for the demo.
 $(STAMP): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools
-	$(BIN)/python -m pip install --quiet --no-build-isolation -c constraints.txt -e '.[dev]'
-	$(BIN)/python -m compileall -q headrace
-	touch $@
+	@$(PYTHON) scripts/install.py --dev --into $(VENV)
+	@touch $@
+
+$(RUN_STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) scripts/install.py --into $(VENV)
+	@touch $@

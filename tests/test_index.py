@@ -15,7 +15,7 @@ TESTS: Final = Path(__file__).parent
 ROOT: Final = TESTS.parent
 HOMES: Final = {  # the tests of what is not in headrace/
     "benchmarks": ROOT / "benchmarks", "conformance": TESTS / "conformance", "docs": ROOT / "docs",
-    "examples": ROOT / "examples",
+    "examples": ROOT / "examples", "scripts": ROOT / "scripts",
 }  # fmt: skip
 
 EXCEPTIONS: Final = {

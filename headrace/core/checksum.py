@@ -1,6 +1,6 @@
 """CRC-32C, the checksum of records and checkpoints, and the masked form in which files store it.
 
-google-crc32c computes it where it is installed (``pip install headrace[io]``), else a table in Python, which is correct but slow:
+google-crc32c computes it where it is installed (a dependency of Headrace), else a table in Python, which is correct but slow:
 about ten megabytes a second.
 """
 

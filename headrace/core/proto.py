@@ -35,7 +35,7 @@ def protos() -> Any:
     except ImportError as error:
         raise ImportError(
             "GraphDef, Summary, Event and TensorFlow's other messages need TensorBoard, which defines them: "
-            "pip install 'headrace[summary]'"
+            "pip install tensorboard"
         ) from error
     names: dict[str, Any] = {}
     for module in modules:

@@ -9,7 +9,7 @@ from headrace.tools import explain as explaining
 from headrace.tools import launch as launching
 from headrace.tools import port as porting
 
-MISSING = "headrace: the command line needs typer: pip install 'headrace[cli]'"
+MISSING = "headrace: the command line needs typer: pip install typer"
 OWN_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": False}  # those of the program that is run
 
 

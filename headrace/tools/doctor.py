@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
@@ -23,12 +24,7 @@ from headrace.runtime.compiler import own_folder
 from headrace.tools.cache import in_words, measure
 from headrace.tools.environment import OTHERS, VARIABLES
 
-EXTRAS: Final = {
-    "cli": "the command line",
-    "io": "images, safetensors",
-    "summary": "TensorBoard",
-    "cluster": "clusters",
-}
+INSTALLS: Final = {"headrace": "needed", "headrace[cluster]": "clusters"}  # what pip is asked for, and what that is for
 WIDTH: Final = 14  # of the names in the first column
 
 Check = Callable[[Any], str]  # takes headrace, returns what was seen; raises if that is wrong
@@ -113,26 +109,25 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def missing() -> dict[str, str]:
-    """What optional packages are not there, with the command that installs them."""
+    """Which packages are not there, with the command that installs them."""
     found = {}
-    for extra, what in EXTRAS.items():
-        lacking = [name for name in _packages(extra) if _version(name) is None]
+    for name, what in INSTALLS.items():
+        lacking = [package for package in _packages(name) if _version(package) is None]
         if lacking:
-            found[extra] = f"{what}: {', '.join(lacking)}; pip install 'headrace[{extra}]'"
+            found[name] = f"{what}: {', '.join(lacking)}; pip install '{name}'"
     return found
 
 
-def _packages(extra: str) -> list[str]:
-    """The names of the packages that an extra asks for."""
-    marker = f'extra == "{extra}"'
+def _packages(name: str) -> list[str]:
+    """The packages that Headrace asks for, or that an extra of it asks for beside them."""
+    extra = name.partition("[")[2].rstrip("]")
     try:
         requires = metadata.requires("headrace") or ()
     except metadata.PackageNotFoundError:  # a checkout that is not installed
         return []
-    asked_for = [line for line in requires if marker in line.replace("'", '"')]
-    return [
-        line.partition(";")[0].split("[")[0].split(">")[0].split("=")[0].split("<")[0].strip() for line in asked_for
-    ]
+    marker = re.compile(rf"""extra == ['"]{extra}['"]""")
+    asked_for = [line for line in requires if (marker.search(line) if extra else "extra ==" not in line)]
+    return [re.match(r"[\w.-]+", line)[0] for line in asked_for]
 
 
 def _version(package: str) -> str | None:

@@ -19,7 +19,7 @@ from headrace.cluster.overview import Overview
 from headrace.core.errors import InvalidArgumentError, OpError
 from headrace.tools.top_report import Sample, report
 
-MISSING = "headrace top: the tables need rich: pip install 'headrace[cli]', or take --json"
+MISSING = "headrace top: the tables need rich: pip install rich, or take --json"
 
 
 def show_cluster(target: str, as_json: bool = False, interval: float = 1.0) -> int:

@@ -45,9 +45,13 @@ def test_settings_in_force_are_shown_and_a_misspelled_one_is_found():
 
 
 def test_a_missing_package_comes_with_the_command(monkeypatch):
-    monkeypatch.setattr(doctor, "_packages", lambda extra: {"io": ["Pillow", "safetensors"]}.get(extra, ["rich"]))
-    monkeypatch.setattr(doctor, "_version", lambda package: None if package == "Pillow" else "1.0")
-    assert doctor.missing() == {"io": "images, safetensors: Pillow; pip install 'headrace[io]'"}
+    requires = ["numpy>=2.0", "Pillow>=11", 'ray[default]>=2.52; extra == "cluster"', "pyzmq>=26; extra == 'cluster'"]
+    monkeypatch.setattr(doctor.metadata, "requires", lambda package: [*requires, 'ruff>=0.11; extra == "dev"'])
+    monkeypatch.setattr(doctor, "_version", lambda package: None if package in ("Pillow", "ray", "ruff") else "1.0")
+    assert doctor.missing() == {
+        "headrace": "needed: Pillow; pip install 'headrace'",
+        "headrace[cluster]": "clusters: ray; pip install 'headrace[cluster]'",
+    }
 
 
 def test_the_table_has_every_variable_that_the_package_reads():

@@ -112,4 +112,4 @@ def test_the_headrace_command(tmp_path: Path) -> None:
 def test_without_typer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "typer", None)
     assert cli.main() == 2
-    assert "pip install 'headrace[cli]'" in capsys.readouterr().err
+    assert "pip install typer" in capsys.readouterr().err

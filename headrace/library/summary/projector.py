@@ -15,7 +15,7 @@ def __getattr__(name: str) -> Any:
     try:
         module = importlib.import_module("tensorboard.plugins.projector.projector_config_pb2")
     except ImportError as error:
-        raise ImportError(f"{name} needs TensorBoard, which defines it: pip install 'headrace[summary]'") from error
+        raise ImportError(f"{name} needs TensorBoard, which defines it: pip install tensorboard") from error
     return getattr(module, name)
 
 

@@ -16,7 +16,7 @@ def pillow() -> Any:
         from PIL import Image
     except ImportError:
         raise errors.UnimplementedError(
-            None, None, "reading and writing images needs Pillow: pip install 'headrace[io]'"
+            None, None, "reading and writing images needs Pillow: pip install Pillow"
         ) from None
     return Image
 

@@ -166,5 +166,5 @@ def test_jpeg_quality_costs_detail() -> None:
 
 def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(tf.errors.UnimplementedError, match=r"pip install 'headrace\[io\]'"):
+    with pytest.raises(tf.errors.UnimplementedError, match=r"pip install Pillow"):
         run(tf.image.encode_png(np.zeros((2, 2, 1), np.uint8)))
