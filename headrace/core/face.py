@@ -49,4 +49,4 @@ class Door:
 def open_face(name: str) -> None:
     """Makes the package ``name``, which is being imported, the top of the public modules."""
     make_face(sys.modules[name])
-    sys.meta_path.append(Door())  # type: ignore[arg-type]
+    sys.meta_path.append(Door())
