@@ -16,6 +16,7 @@ with _process.importing():
 
 # ---- core: dtypes, shapes, errors, config
 from headrace.core import errors as errors
+from headrace.core import face as _face
 from headrace.core import proto as _proto
 from headrace.core.config import (
     ConfigProto as ConfigProto, GPUOptions as GPUOptions, GraphOptions as GraphOptions,
@@ -29,6 +30,7 @@ from headrace.core.dtypes import (
     qint32 as qint32, quint8 as quint8, quint16 as quint16, resource as resource, string as string, uint8 as uint8,
     uint16 as uint16, uint32 as uint32, uint64 as uint64, variant as variant,
 )
+from headrace.library.compat import dimension_at_index as dimension_at_index
 from headrace.core.shape import Dimension as Dimension, TensorShape as TensorShape, dimension_value as dimension_value
 
 # ---- graph
@@ -417,3 +419,6 @@ def __getattr__(name: str) -> _Any:
 def __dir__() -> list[str]:
     names = (k for k, v in globals().items() if not (k in _PARTS and isinstance(v, _ModuleType)))
     return sorted({*_MESSAGES, *_OLD_SUMMARIES, *_ON_DEMAND, *names})
+
+
+_face.open_face(__name__)

@@ -1,5 +1,10 @@
 """tf.debugging."""
 
+from headrace.core.traceback_filter import (
+    disable_traceback_filtering as disable_traceback_filtering,
+    enable_traceback_filtering as enable_traceback_filtering,
+    is_traceback_filtering_enabled as is_traceback_filtering_enabled,
+)
 from headrace.library.control.assertion import (
     Assert as Assert, assert_equal as assert_equal, assert_greater as assert_greater,
     assert_greater_equal as assert_greater_equal, assert_integer as assert_integer, assert_less as assert_less,
@@ -37,10 +42,13 @@ __all__ = [
     "assert_scalar",
     "assert_type",
     "check_numerics",
+    "disable_traceback_filtering",
+    "enable_traceback_filtering",
     "is_finite",
     "is_inf",
     "is_nan",
     "is_non_decreasing",
     "is_numeric_tensor",
     "is_strictly_increasing",
+    "is_traceback_filtering_enabled",
 ]

@@ -6,10 +6,7 @@ import headrace as _headrace
 
 
 def __getattr__(name: str) -> Any:
-    try:
-        return getattr(_headrace, name)
-    except AttributeError:
-        raise AttributeError(f"module 'headrace.compat.v1' has no attribute {name!r}") from None
+    return getattr(_headrace, name)
 
 
 def __dir__() -> list[str]:

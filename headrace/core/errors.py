@@ -25,10 +25,12 @@ is: `op` is any object with a `name` and, optionally, a `traceback` (text, or fr
 
 from __future__ import annotations
 
+import linecache
 import traceback
 from typing import Any
 
 from headrace.core.source import user_source
+from headrace.core.traceback_filter import file_name
 
 NOT_FINITE = "a number is NaN or infinite: "  # how the message of a step whose numbers are checked begins
 
@@ -112,7 +114,8 @@ def _frames(op: Any) -> str:
     if not frames or isinstance(frames, str):
         return frames or ""
     # A frame without its line of code gets it from the file, if that is still there.
-    return "".join(traceback.format_list([(f, n, name, line or None) for f, n, name, line in frames]))
+    lines = [(f, n, name, line or linecache.getline(f, n).strip()) for f, n, name, line in frames]
+    return "".join(traceback.format_list([(file_name(f), n, name, line) for f, n, name, line in lines]))
 
 
 class CancelledError(OpError):

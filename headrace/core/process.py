@@ -6,6 +6,7 @@
     import                         torch's allocator keeps freed memory for a second  for good, if torch is not loaded yet
     import                         no garbage collection                              until it is done, if torch is not loaded yet
     import                         what was imported is left out of later collections for good, if torch is not loaded yet
+    import                         uncaught errors are shown without Headrace's frames for good, if nobody else shows them
     planning, tf.gradients         no garbage collection                              until it is done
     compiling in the program       no garbage collection                              until it is done
     a compiler runs                shorter turns of Python's threads                  until it is done
@@ -18,7 +19,7 @@
 
 ``HEADRACE_PROCESS_SETTINGS=off`` leaves every one of them as the program has it, apart from a precision or determinism that
 the program itself asks for, and from the folder of compiled code.  Nothing else in the package may set any.  Importing this
-module makes the first three.
+module makes the first three and the sixth.
 
 Functions that change torch get the module as an argument: ``core`` does not import it.  docs/process.md is the user's page.
 """
@@ -37,6 +38,8 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
+
+from headrace.core import traceback_filter
 
 SWITCH: Final = "HEADRACE_PROCESS_SETTINGS"
 SPIN: Final = "10000"  # turns of OpenMP's waiting loop, some tens of microseconds
@@ -67,6 +70,7 @@ def prepare() -> None:
     if enabled():
         shorten_spin()
         keep_memory()
+        traceback_filter.install()
 
 
 def shorten_spin() -> None:

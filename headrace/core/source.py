@@ -9,6 +9,8 @@ import warnings
 from types import CodeType, FrameType
 from typing import NamedTuple
 
+from headrace.core.traceback_filter import file_name
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _USER_PARTS = (_PACKAGE + "models" + os.sep, _PACKAGE + "tools" + os.sep)
 _THREADS = threading.Thread.run.__code__.co_filename
@@ -24,7 +26,8 @@ class Source(NamedTuple):
     function: str
 
     def __str__(self) -> str:
-        return f"{self.filename}:{self.lineno}" if self.lineno else self.filename
+        file = file_name(self.filename)
+        return f"{file}:{self.lineno}" if self.lineno else file
 
 
 UNKNOWN = Source("<unknown>", 0, "<unknown>")

@@ -11,6 +11,7 @@ from typing import Final
 from headrace.core.errors import OpError
 
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NOT_USERS: Final = (_PACKAGE, "<headrace ", os.path.dirname(os.__file__) + os.sep, "<frozen ")
 _RAISE: Final = dis.opmap["RAISE_VARARGS"]
 
 UNEXPLAINED: Final = "These inputs do not work, for a reason that Headrace cannot name"
@@ -40,11 +41,16 @@ def is_from_below(error: BaseException) -> bool:
 
 
 def cause(error: BaseException) -> BaseException | None:
-    """What to raise an explanation of the exception ``from``: itself if a user's code raised it, else nothing."""
-    last = _innermost(error)
-    filename = "" if last is None else last.tb_frame.f_code.co_filename
-    inside = filename.startswith((_PACKAGE, "<headrace ")) or "site-packages" in filename
-    return None if inside and is_from_below(error) else error
+    """What to raise an explanation of the exception ``from``: itself if it passed through a user's code, else nothing."""
+    at = error.__traceback__
+    while at is not None:
+        if (
+            not at.tb_frame.f_code.co_filename.startswith(_NOT_USERS)
+            and "site-packages" not in at.tb_frame.f_code.co_filename
+        ):
+            return error
+        at = at.tb_next
+    return None
 
 
 def place(error: BaseException) -> str:

@@ -8,6 +8,10 @@ from headrace.library.image.file import (
     encode_png as encode_png, extract_jpeg_shape as extract_jpeg_shape, is_jpeg as is_jpeg,
 )
 from headrace.library.input.producer import match_filenames_once as match_filenames_once
+from headrace.library.queue.base import QueueBase as QueueBase
+from headrace.library.queue.kinds import (
+    PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue, RandomShuffleQueue as RandomShuffleQueue,
+)
 from headrace.library.text.parsing import (
     FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature,
     SparseFeature as SparseFeature, VarLenFeature as VarLenFeature, parse_example as parse_example,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
 import headrace
-from headrace.tensorflow.names import places
+from headrace.tensorflow.gap import Missing, missing_name, public
+from headrace.tensorflow.names import KNOWN, places
 
 ROOT = "tensorflow"
 
@@ -40,12 +40,10 @@ class Module(ModuleType):
             return [name for name in dir(self) if not name.startswith("_")]
         if name.startswith("__") or name in _OWN:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        raise AttributeError(missing_name(_shown(self.__name__), name, targets), name=name, obj=self)
+        raise Missing(shown(self.__name__), name, targets)
 
     def __dir__(self) -> list[str]:
-        return sorted(
-            {name for target in self.__dict__["_targets"] for name in _public(target)} | _names(self.__dict__)
-        )
+        return sorted({name for target in self.__dict__["_targets"] for name in public(target)} | _names(self.__dict__))
 
 
 _missing = object()
@@ -72,35 +70,9 @@ def _below(full: str) -> str:
     return full.partition(".")[2]
 
 
-def _shown(module: str) -> str:
-    return "tf" + module.removeprefix(ROOT).removeprefix(".compat.v1")
-
-
-def missing_name(module: str, name: str, targets: Sequence[Any] = ()) -> str:
-    """Says that Headrace lacks a TensorFlow name, and which of those it has come nearest."""
-    near = [f"{module}.{one}" for target in targets for one in difflib.get_close_matches(name, _public(target), 3, 0.7)]
-    elsewhere = [where for where, one in _everything() if one == name and where != f"{module}.{name}"]
-    nearest = list(dict.fromkeys([*elsewhere, *near]))[:4]
-    hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-    return f"Headrace has no {module}.{name}{hint}"
-
-
-def _public(target: Any) -> list[str]:
-    names = _names(dir(target))
-    return sorted(names - headrace._PARTS if target is headrace else names)
-
-
-def _everything() -> Iterator[tuple[str, str]]:
-    """Every public name: (where, last part)."""
-    modules: list[tuple[str, Any]] = [("tf", headrace)]
-    seen = {id(headrace), id(headrace.compat.v1)}
-    for where, module in modules:
-        for name in _public(module):
-            value = getattr(module, name)
-            yield f"{where}.{name}", name
-            if isinstance(value, ModuleType) and value.__name__.startswith("headrace.") and id(value) not in seen:
-                seen.add(id(value))
-                modules.append((f"{where}.{name}", value))
+def shown(module: str) -> str:
+    """A module of TensorFlow's or of the face as users write it: ``tensorflow.compat.v1.nn`` -> ``tf.nn``."""
+    return f"tf.{_below(module)}".rstrip(".").replace("tf.compat.v1", "tf")
 
 
 def target(place: str) -> Any:
@@ -110,12 +82,8 @@ def target(place: str) -> Any:
     for part in place.split(".") if place else ():
         walked = f"{walked}.{part}"
         value = getattr(member, part, None)
-        if value is None and isinstance(member, ModuleType):
-            try:
-                value = importlib.import_module(walked)
-            except ModuleNotFoundError as error:
-                if error.name != walked:
-                    raise
+        if value is None and PathFinder.find_spec(walked, getattr(member, "__path__", [])) is not None:
+            value = importlib.import_module(walked)
         if value is None:
             return None
         member = value
@@ -131,6 +99,28 @@ def targets(full: str) -> list[Any] | None:
     return values if values or not where else None
 
 
+def missing_here(module: ModuleType, name: str) -> Missing:
+    """The error for a name that a public module of Headrace lacks."""
+    return Missing(shown(module.__name__), name, [headrace if module is headrace.compat.v1 else module])
+
+
+def find_here(fullname: str) -> ModuleSpec | None:
+    """``headrace.python.ops.array_ops`` and kin, which have no file; ModuleNotFoundError for what TensorFlow might have."""
+    below = _below(fullname)
+    if (below in KNOWN or ".python." in f".{below}.") and targets(fullname) is not None:
+        return ModuleSpec(fullname, Finder(), origin="headrace", is_package=True)
+    parent, _, name = fullname.rpartition(".")
+    if name.startswith("_") or below.partition(".")[0] in headrace._PARTS:
+        return None
+    near = sys.modules.get(parent)
+    raise ModuleNotFoundError(_no_module(fullname, getattr(near, "_targets", [near])))
+
+
+def _no_module(fullname: str, near: Sequence[Any]) -> str:
+    parent, _, name = fullname.rpartition(".")
+    return f"No module named {fullname!r}: {missing_name(shown(parent), name, near)}"
+
+
 class Finder(MetaPathFinder, Loader):
     """Finds and makes the modules.  Never lets an import of ``tensorflow...`` go on to an installed TensorFlow."""
 
@@ -139,11 +129,9 @@ class Finder(MetaPathFinder, Loader):
         if fullname != ROOT and not fullname.startswith(f"{ROOT}."):
             return None
         if targets(fullname) is None:
-            parent, _, name = fullname.rpartition(".")
-            module = sys.modules.get(parent)
-            message = missing_name(_shown(parent), name, getattr(module, "_targets", ()))
+            module = sys.modules.get(fullname.rpartition(".")[0])
             # No `name`: with one, ``from tensorflow import nothing`` would drop this message for one that says less.
-            raise ModuleNotFoundError(f"No module named {fullname!r}: {message}")
+            raise ModuleNotFoundError(_no_module(fullname, getattr(module, "_targets", ())))
         return ModuleSpec(fullname, self, origin="headrace", is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:

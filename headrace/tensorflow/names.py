@@ -357,7 +357,7 @@ def _table() -> dict[str, tuple[str, ...]]:
 
 
 MODULES = _table()
-_PACKAGES = {name.rsplit(".", depth)[0] for name in MODULES for depth in range(1, name.count(".") + 1)}
+KNOWN = MODULES.keys() | {name.rsplit(".", depth)[0] for name in MODULES for depth in range(1, name.count(".") + 1)}
 
 
 def places(module: str) -> tuple[str, ...] | None:
@@ -381,5 +381,5 @@ def places(module: str) -> tuple[str, ...] | None:
             module.partition(".python")[0],
         )  # contrib.layers.python.layers and the like: all of it is in contrib.layers
     if module.startswith(("python.", "core.")) or module == "core":
-        return () if module in _PACKAGES else None
+        return () if module in KNOWN else None
     return (module,)

@@ -20,6 +20,7 @@ VARIABLES: Final = {
     "HEADRACE_PROCESS_SETTINGS": "off: no setting of the whole process is changed",
     "HEADRACE_TASKS_FILE": "where a server notes the tasks that it has taken over, for when it is started again",
     "HEADRACE_THREADS": "threads of a kernel",
+    "HEADRACE_TRACEBACK": "full: uncaught errors are shown with the frames of Headrace",
 }
 OTHERS: Final = {
     "CUDA_VISIBLE_DEVICES": "the GPUs that this process may use",

@@ -12,12 +12,14 @@ import argparse
 import ast
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from headrace.tensorflow.finder import missing_name, target, targets
+from headrace.tensorflow.finder import target, targets
+from headrace.tensorflow.gap import gap, missing_name
 from headrace.tensorflow.names import places
 
 ROOTS = ("tensorflow", "headrace")
@@ -29,6 +31,12 @@ class Use(NamedTuple):
     name: str
     lines: list[int]
     missing: str
+
+    @property
+    def gap(self) -> str:
+        """The part of TensorFlow that is missing: ``tf.keras`` of ``tf.keras.layers.Dense``."""
+        known = gap(self.name)
+        return self.name if not known or known.endswith("*") else known
 
 
 class Report(NamedTuple):
@@ -127,6 +135,9 @@ def _below(module: str) -> str:
     return below.removeprefix("compat.v1").removeprefix(".") if (below + ".").startswith("compat.v1.") else below
 
 
+_nothing = object()  # tf.newaxis is None
+
+
 def _looked_up(name: str) -> tuple[str, str]:
     """-> the part of the name that is TensorFlow's interface, and what to say if Headrace lacks it."""
     name = name.removeprefix("compat.v1.")
@@ -134,8 +145,12 @@ def _looked_up(name: str) -> tuple[str, str]:
     module: str | None = ""  # None once inside a class
     for part in name.split(".") if name else ():
         below = f"{module}.{part}".removeprefix(".")
-        values = [value for value in (inspect.getattr_static(one, part, None) for one in owners) if value is not None]
-        values = values or [value for value in (getattr(one, part, None) for one in owners) if value is not None]
+        values = [
+            value for value in (inspect.getattr_static(one, part, _nothing) for one in owners) if value is not _nothing
+        ]
+        values = values or [
+            value for value in (getattr(one, part, _nothing) for one in owners) if value is not _nothing
+        ]
         if module is not None and (not values or isinstance(values[0], ModuleType)) and places(below) is not None:
             inner = targets(f"tensorflow.{below}")
             if inner is not None:
@@ -164,18 +179,31 @@ def files(paths: Iterable[str]) -> Iterator[Path]:
 
 
 def report(paths: Sequence[str], only_missing: bool = False) -> int:
-    """Prints the report on files and folders; 0 if Headrace has everything, 1 if not, 2 if a file cannot be opened."""
-    status = 0
+    """Prints the verdict on files and folders, then on each file; 0 if all is there, 1 if not, 2 if a file cannot be opened."""
+    reports = []
     for path in files(paths):
         try:
             source = path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             print(f"{path}: {error.strerror}", file=sys.stderr)
             return 2
-        examined = examine(source, str(path))
-        status = max(status, int(bool(examined.problem or examined.missing)))
+        reports.append(examine(source, str(path)))
+    print(verdict(reports))
+    for examined in reports:
         print("\n".join(_described(examined, only_missing)))
-    return status
+    return int(any(examined.problem or examined.missing for examined in reports))
+
+
+def verdict(reports: Sequence[Report], shown: int = 5) -> str:
+    """How many of the files are ready, and what blocks the others: ``6 files, 4 ready; tf.keras blocks 2``."""
+    ready = sum(not (examined.problem or examined.missing) for examined in reports)
+    blocks = Counter(name for examined in reports for name in {use.gap for use in examined.missing})
+    said = [f"{name} blocks {count}" for name, count in sorted(blocks.items(), key=lambda one: (-one[1], one[0]))]
+    if unread := sum(bool(examined.problem) for examined in reports):
+        said.append(f"{unread} {'is' if unread == 1 else 'are'} not Python 3")
+    more = [f"{len(said) - shown} more"] if len(said) > shown else []
+    files = f"{len(reports)} file{'' if len(reports) == 1 else 's'}, {ready} ready"
+    return "; ".join(filter(None, [files, ", ".join([*said[:shown], *more])]))
 
 
 def _described(examined: Report, only_missing: bool) -> Iterator[str]:
@@ -185,9 +213,13 @@ def _described(examined: Report, only_missing: bool) -> Iterator[str]:
     count = len(examined.uses)
     yield f"{examined.path}: {count} TensorFlow names, {count - len(examined.missing)} present, {len(examined.missing)} missing"
     width = max((len(use.name) for use in examined.uses), default=0)
+    told: set[str] = set()  # advice on a whole part of TensorFlow is given once
     for use in examined.missing:
-        nearest = use.missing.partition("; ")[2]
-        yield f"  missing  {use.name:{width}}  {_lines(use.lines)}" + (f"  ({nearest})" if nearest else "")
+        _, _, known = use.missing.partition(". Use today: ")
+        hint = f"use today: {known}" if known else use.missing.partition("; ")[2]
+        shown = f"  ({hint})" if hint and hint not in told else ""
+        told.add(known and hint)
+        yield f"  missing  {use.name:{width}}  {_lines(use.lines)}{shown}"
     if not only_missing:
         for use in examined.uses:
             if not use.missing:

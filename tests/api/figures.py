@@ -1,11 +1,11 @@
 """How much of TensorFlow 1.15's interface Headrace has, by how many repositories use a name.
 
     python tests/api/figures.py             prints the figures
-    python tests/api/figures.py --update    also rewrites tests/api/missing.tsv, docs/coverage.md and a line of the README
+    python tests/api/figures.py --update    also rewrites docs/coverage.md and a line of the README
 
-`tf1_api.tsv` lists the names that at least one of the public TF1 repositories surveyed uses, with the signatures of 1.15.
-`missing.tsv` lists those used by two or more that Headrace lacks, each with its reason; `differences.tsv` the functions
-whose signature is not TensorFlow's, each with its reason.
+`tf1_api.tsv` lists the names that at least one of the public TF1 repositories surveyed uses, with the signatures of 1.15;
+`tf1_names.txt` all public names, without the members of classes; `differences.tsv` the functions whose signature is not
+TensorFlow's, each with its reason.
 """
 
 from __future__ import annotations
@@ -24,24 +24,15 @@ sys.path.insert(0, str(ROOT))
 
 import headrace as tf  # noqa: E402
 from headrace.core.signature import REQUIRED  # noqa: E402
+from headrace.tensorflow.gap import ADVICE, gap  # noqa: E402
 
-MISSING = HERE / "missing.tsv"
+NAMES = HERE / "tf1_names.txt"
 DIFFERENCES = HERE / "differences.tsv"
 PAGE = ROOT / "docs/coverage.md"
 README = ROOT / "README.md"
 MARKS = ("<!-- coverage: made by tests/api/figures.py -->\n", "<!-- end of coverage -->\n")
 UPDATE = "python tests/api/figures.py --update"
 THRESHOLDS = (10, 5, 2, 1)
-
-# Why a name is missing, by the beginning of its name; the longest that fits counts.
-REASONS = {
-    "tf.": "not here",
-    "tf.contrib.cluster_resolver.TPU": "no TPU here: Headrace runs where PyTorch runs",
-    "tf.contrib.data": "planned with datasets",
-    "tf.contrib.quantize": "rewrites graphs for TensorFlow Lite, which cannot read Headrace's",
-    "tf.contrib.tpu": "no TPU here: Headrace runs where PyTorch runs",
-    "tf.data": "planned with datasets",
-}
 
 
 class Symbol(NamedTuple):
@@ -192,19 +183,15 @@ def differences() -> dict[str, str]:
 # ---- what is missing
 
 
-def missing(at_least: int = 2) -> list[Symbol]:
-    """The names used by that many repositories that Headrace lacks."""
-    return [symbol for symbol in table() if symbol.repositories >= at_least and not present(symbol.name)]
+def missing() -> list[str]:
+    """Every public name of TensorFlow 1.15 that Headrace lacks."""
+    names = {*NAMES.read_text(encoding="utf-8").split(), *(symbol.name for symbol in table())}
+    return sorted(name for name in names if not present(name))
 
 
 def listed(path: Path) -> dict[str, str]:
     """A list of names and reasons."""
     return {line[0]: line[-1] for line in read(path)} if path.exists() else {}
-
-
-def reason(name: str) -> str:
-    """Why a name is missing."""
-    return REASONS[max((start for start in REASONS if name.startswith(start)), key=len)]
 
 
 def figures() -> list[tuple[int, int, int]]:
@@ -216,23 +203,6 @@ def figures() -> list[tuple[int, int, int]]:
     return found
 
 
-def later() -> dict[int, int]:
-    """For each threshold: how many of the missing names belong to parts that are still to come; of the listed ones only."""
-    planned = [s.repositories for s in missing() if reason(s.name).startswith("planned")]
-    return {at_least: sum(n >= at_least for n in planned) for at_least in THRESHOLDS}
-
-
-def to_come() -> list[str]:
-    """The parts to which missing names belong that are planned."""
-    reasons = {reason(s.name) for s in missing()}
-    return sorted(why.removeprefix("planned with ") for why in reasons if why.startswith("planned"))
-
-
-def shares_so_far() -> dict[int, float]:
-    """For each threshold: the share of the names present, leaving out what belongs to parts that are still to come."""
-    return {at_least: count / (total - later()[at_least]) for at_least, count, total in figures()}
-
-
 def page() -> str:
     """docs/coverage.md."""
     lines = [
@@ -241,20 +211,25 @@ def page() -> str:
         "Public names of TensorFlow 1.15, contrib included, by how many of the public TF1 repositories surveyed use them.",
         f"Made by `{UPDATE}`; `tests/api/` checks presence and signatures.",
         "",
-        "| used by at least | present | of | share | of parts to come | share of the rest |",
-        "| ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| used by at least | present | of | share |",
+        "| ---: | ---: | ---: | ---: |",
     ]
     for at_least, count, total in figures():
         who = f"{at_least} repositories" if at_least > 1 else "1 repository"
-        so_far = f"{later()[at_least]} | {100 * shares_so_far()[at_least]:.0f} %" if at_least > 1 else "|"
-        lines.append(f"| {who} | {count} | {total} | {100 * count / total:.0f} % | {so_far} |")
-    if parts := to_come():
-        lines += ["", f"Still to come: {', '.join(parts)}."]
-    lines += ["", "## Missing, of the names that two or more repositories use", ""]
-    by_reason: dict[str, list[str]] = {}
-    for symbol in missing():
-        by_reason.setdefault(reason(symbol.name), []).append(f"`{symbol.name}`")
-    lines += [f"- **{why}**: {', '.join(names)}" for why, names in sorted(by_reason.items())]
+        lines.append(f"| {who} | {count} | {total} | {100 * count / total:.0f} % |")
+    lines += [
+        "",
+        "## Missing",
+        "",
+        "What to use today, and the names in whose place; asking for one of them says the same.",
+        "",
+    ]
+    by_advice: dict[str, list[str]] = {}
+    for name in missing():
+        by_advice.setdefault(ADVICE.get(gap(name), ""), []).append(f"`{name}`")
+    lines += [f"- **{advice}**: {', '.join(names)}" for advice, names in sorted(by_advice.items())]
+    families = sorted({name for name in ADVICE if name.count(".") == 2 and name.startswith("tf.contrib.")})
+    lines += ["", f"Of contrib these parts are not here: {', '.join(f'`{name}`' for name in families)}."]
     lines += ["", "## Signatures that are not TensorFlow's", ""]
     lines += [f"- `{name}`: {why}" for name, why in sorted(listed(DIFFERENCES).items())] or ["None."]
     return "\n".join(lines) + "\n"
@@ -263,13 +238,11 @@ def page() -> str:
 def readme_lines() -> str:
     """The README's figures: one sentence."""
     shares = {at_least: f"{100 * count / total:.1f} %" for at_least, count, total in figures()}
-    so_far = shares_so_far()
     count, total = next((c, t) for at_least, c, t in figures() if at_least == 1)
     return (
         f"Of TensorFlow 1.15's public names, contrib included, {shares[5]} of those that five or more of the surveyed public\n"
         f"repositories use are here, {shares[2]} of those that two or more use, and {count} of the {total} that any uses\n"
-        f"([coverage](docs/coverage.md) lists the rest). Leaving out what is still to come ({', '.join(to_come())}),\n"
-        f"these are {100 * so_far[5]:.1f} % and {100 * so_far[2]:.1f} %.\n"
+        f"([coverage](docs/coverage.md) lists the rest, with what to use today).\n"
     )
 
 
@@ -284,9 +257,6 @@ def readme() -> str:
 
 def update() -> None:
     """Rewrites what is generated."""
-    with MISSING.open("w", encoding="utf-8") as file:
-        file.write("symbol\trepositories\treason\n")
-        file.writelines(f"{s.name}\t{s.repositories}\t{reason(s.name)}\n" for s in missing())
     PAGE.write_text(page(), encoding="utf-8")
     README.write_text(readme(), encoding="utf-8")
 

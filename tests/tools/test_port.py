@@ -86,17 +86,28 @@ def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.py").write_text("import tensorflow as tf\ntf.nothing\n\ntf.nothing\n")
     assert port.main([str(tmp_path / "good.py")]) == 0
     assert capsys.readouterr().out.splitlines() == [
+        "1 file, 1 ready",
         f"{tmp_path / 'good.py'}: 1 TensorFlow names, 1 present, 0 missing",
         "  present  tf.nn.relu  line 2",
     ]
     assert port.main([str(tmp_path), "--missing"]) == 1
     assert capsys.readouterr().out.splitlines() == [
+        "2 files, 1 ready; tf.nothing blocks 1",
         f"{tmp_path / 'bad.py'}: 1 TensorFlow names, 0 present, 1 missing",
         "  missing  tf.nothing  lines 2, 4",
         f"{tmp_path / 'good.py'}: 1 TensorFlow names, 1 present, 0 missing",
     ]
     assert port.main([str(tmp_path / "none.py")]) == 2
     assert "none.py: No such file" in capsys.readouterr().err
+
+
+def test_the_verdict_names_what_blocks() -> None:
+    keras = "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense\ntf.keras.Model; tf.newaxis\n"
+    reports = [port.examine(source) for source in (keras, keras + "tf.zork\n", "import tensorflow\n", "print 1\n")]
+    assert port.verdict(reports) == "4 files, 1 ready; tf.keras blocks 2, tf.zork blocks 1, 1 is not Python 3"
+    assert [use.name for use in reports[0].missing] == ["tf.keras.Model", "tf.keras.layers.Dense"]
+    said = [line for line in port._described(reports[0], True) if "use today: tf.layers" in line]
+    assert len(said) == 1, "the advice is given once"
 
 
 def test_the_headrace_command(tmp_path: Path) -> None:

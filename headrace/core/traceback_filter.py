@@ -1,0 +1,117 @@
+"""Tracebacks without the frames of Headrace: what an uncaught exception shows is the user's own lines.
+
+Frames are dropped when an exception is shown, in scripts, threads and notebooks, so that steps pay nothing and code that looks
+at a traceback finds all of it.  ``HEADRACE_TRACEBACK=full`` or `disable_traceback_filtering` shows every frame.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Final
+
+VARIABLE: Final = "HEADRACE_TRACEBACK"
+_PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_OWN: Final = (_PACKAGE, "<headrace ", "<frozen runpy>", "<frozen importlib")
+_MODELS: Final = (_PACKAGE + "models" + os.sep, _PACKAGE + "examples" + os.sep)  # written as users' code is
+# What Headrace calls, and what calls it back.
+_BELOW: Final = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("torch", "numpy"))
+_enabled = os.environ.get(VARIABLE, "") != "full"
+
+
+def is_traceback_filtering_enabled() -> bool:
+    """Whether uncaught exceptions are shown without the frames of Headrace."""
+    return _enabled
+
+
+def enable_traceback_filtering() -> None:
+    """Shows uncaught exceptions without the frames of Headrace, which is the default."""
+    global _enabled
+    _enabled = True
+
+
+def disable_traceback_filtering() -> None:
+    """Shows every frame of uncaught exceptions."""
+    global _enabled
+    _enabled = False
+
+
+def _is_hidden(filename: str) -> bool:
+    own = filename.startswith(_OWN) and not filename.startswith(_MODELS)
+    return own or any(part in filename for part in _BELOW)
+
+
+def hide_frames(error: BaseException | None) -> None:
+    """Takes the frames of Headrace out of the tracebacks of an exception and of its causes; leaves one that has no others."""
+    for one in _chain(error) if _enabled else ():
+        frames = list(_frames(one.__traceback__))
+        files = [at.tb_frame.f_code.co_filename for at in frames]
+        kept = [at for at, file in zip(frames, files, strict=True) if not _is_hidden(file)]
+        if not kept or not any(file.startswith(_PACKAGE) for file in files):
+            continue
+        shown: TracebackType | None = None
+        for at in reversed(kept):
+            shown = TracebackType(shown, at.tb_frame, at.tb_lasti, at.tb_lineno)
+        one.__traceback__ = shown
+        if one is error:
+            one.add_note(f"({len(frames) - len(kept)} frames of Headrace are hidden; {VARIABLE}=full shows them)")
+
+
+def _frames(at: TracebackType | None) -> Iterator[TracebackType]:
+    while at is not None:
+        yield at
+        at = at.tb_next
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        yield error
+        seen.add(id(error))
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+# ---- where exceptions are shown
+
+
+def install() -> None:
+    """Filters what Python, its threads and a notebook show, unless the program shows exceptions in a way of its own."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _show
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = _show_in_thread
+    shell = notebook()
+    if shell is not None and not shell.custom_exceptions:
+        shell.set_custom_exc((Exception,), _show_in_cell)
+
+
+def _show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    hide_frames(error)
+    sys.__excepthook__(kind, error, error.__traceback__)
+
+
+def _show_in_thread(args: Any) -> None:
+    hide_frames(args.exc_value)
+    traceback = getattr(args.exc_value, "__traceback__", args.exc_traceback)
+    threading.__excepthook__(threading.ExceptHookArgs((args.exc_type, args.exc_value, traceback, args.thread)))
+
+
+def _show_in_cell(shell: Any, kind: Any, error: BaseException, traceback: Any, tb_offset: Any = None) -> None:
+    hide_frames(error)
+    shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset, running_compiled_code=True)
+
+
+def notebook() -> Any:
+    """The IPython shell that runs this program, or None."""
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()
+
+
+def file_name(filename: str) -> str:
+    """A file as users know it: a cell of a notebook, which IPython keeps under a name of its own, is ``Cell In[3]``."""
+    shell = notebook()
+    cell = None if shell is None else getattr(shell.compile, "_filename_map", {}).get(filename)
+    return filename if cell is None else f"Cell In[{cell}]"
