@@ -8,7 +8,7 @@ RUN_STAMP := $(VENV)/.installed-to-run
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick full check bench worth conformance clean
+.PHONY: help demo test quick full check bench worth conformance docs clean
 
 # Tests are compiled once, also where the environment asks for no bytecode: pytest takes half a minute for it.
 test quick full: export PYTHONDONTWRITEBYTECODE :=
@@ -57,8 +57,23 @@ $(TF_STAMP):
 	$(TF_VENV)/bin/python -m pip install --quiet tensorflow==$(TF_VERSION) pytest
 	touch $@
 
+# The site is made in an environment of its own, which finds pip, torch and the rest in ours.
+DOCS_VENV := .venv-docs
+DOCS_STAMP := $(DOCS_VENV)/.installed
+SITE_PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
+
+docs: $(DOCS_STAMP) ## make the site of the docs in build/site; a warning is an error
+	$(DOCS_VENV)/bin/python -m sphinx -q -W --keep-going -c docs/site -d build/doctrees . build/site
+	@echo "see build/site/index.html"
+
+$(DOCS_STAMP): $(STAMP)
+	$(PYTHON) -m venv --without-pip --clear $(DOCS_VENV)
+	$(BIN)/python -c '$(SITE_PACKAGES)' > $$($(DOCS_VENV)/bin/python -c '$(SITE_PACKAGES)')/headrace-venv.pth
+	$(DOCS_VENV)/bin/python -m pip install --quiet --no-build-isolation -c constraints.txt -e '.[docs]'
+	touch $@
+
 clean: ## remove the virtual environment and every cache
-	rm -rf $(VENV) $(TF_VENV) headrace-demo .bench build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(TF_VENV) $(DOCS_VENV) headrace-demo .bench build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find headrace tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Made again whenever the requirements or their pinned versions change. What the developers' environment has is enough for the demo.
