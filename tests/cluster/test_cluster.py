@@ -442,7 +442,6 @@ PROGRAM = """
     hooks = [tf.train.StopAtStepHook(last_step=400)]
     config = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:%d" % index])
     with tf.train.MonitoredTrainingSession(server.target, index == 0, hooks=hooks, config=config) as sess:
-        print("begun", flush=True)
         while not sess.should_stop():
             batch = random.randn(32, 4)
             value = sess.run([loss, train], {x: batch, t: batch.sum(1, keepdims=True)})[0]
@@ -455,7 +454,7 @@ def test_a_program_of_three_processes(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(PROGRAM))
     addresses = free_addresses(3)
-    environment = {**os.environ, "HEADRACE_COMPILE": "off", "HEADRACE_JOIN_SECONDS": "25"}
+    environment = {**os.environ, "HEADRACE_COMPILE": "off", "HEADRACE_JOIN_SECONDS": "10"}
 
     def start(job: str, index: int) -> subprocess.Popen[str]:
         arguments = [str(script), job, str(index), addresses[0], ",".join(addresses[1:])]
@@ -469,13 +468,6 @@ def test_a_program_of_three_processes(tmp_path: Path) -> None:
         for job, index in (("ps", 0), ("worker", 0), ("worker", 1)):
             processes.append(stack.enter_context(start(job, index)))
             stack.callback(processes[-1].kill)
-            if (job, index) == (
-                "worker",
-                0,
-            ):  # the other finds the variables initialized, and need not look again in 30 s
-                assert processes[-1].stdout is not None
-                lines = list(iter(processes[-1].stdout.readline, "begun\n"))
-                assert len(lines) < 100
         outputs = [process.communicate(timeout=100)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], "\n".join(outputs)
     for output in outputs[1:]:

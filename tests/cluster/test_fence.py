@@ -76,6 +76,7 @@ def test_a_step_that_a_silent_server_was_sent_is_applied_once(job: Job, way: str
     assert read(job.worker) == before + 2
 
 
+@pytest.mark.usefixtures("full_length")
 def test_a_server_that_is_stopped_at_random_moments(job: Job) -> None:
     """Of each stop at most the one step that had begun there is applied beside the completed ones, and nothing comes late."""
     draw = random.Random()

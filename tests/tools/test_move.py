@@ -94,6 +94,7 @@ def job() -> Iterator[Job]:
         close_client_endpoint()
 
 
+@pytest.mark.usefixtures("full_length")
 def test_a_server_comes_and_another_goes(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     """The one that goes is killed when its task has moved: nobody notices, and no step is lost or counted twice."""
     job.train()

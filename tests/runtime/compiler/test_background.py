@@ -505,6 +505,7 @@ print([os.waitpid(child, 0)[1] for child in children])
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.usefixtures("full_length")
 def test_processes_that_compile_the_same_together(tmp_path, monkeypatch):
     """They share an empty cache. All get code, the cache holds nothing half-written, and the next program can use it."""
     monkeypatch.undo()

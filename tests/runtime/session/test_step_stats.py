@@ -65,7 +65,9 @@ def test_a_training_step_tells_the_time_of_each_node():
 
 def allocated(stats):
     """The bytes that each node allocated, where it allocated any."""
-    return {n.node_name: m.total_bytes for d in stats.dev_stats for n in d.node_stats for m in n.memory if m.total_bytes}
+    return {
+        n.node_name: m.total_bytes for d in stats.dev_stats for n in d.node_stats for m in n.memory if m.total_bytes
+    }
 
 
 def test_a_node_allocates_its_outputs_unless_they_are_memory_of_its_inputs():
