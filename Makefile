@@ -17,6 +17,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(if $(wildcard $(STAMP)),$(STAMP),$(RUN_STAMP)) ## train a small network on handwritten digits; installs what programs need
+	@echo 'Starting the demo: importing PyTorch takes some seconds'
 	@$(BIN)/python -m headrace.tools.demo
 
 test: $(STAMP) ## run the tests

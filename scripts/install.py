@@ -27,7 +27,6 @@ SHOWN = (
     "Using cached ",
     "Installing collected",
     "ERROR",
-    "WARNING",
     "error:",
 )  # how lines of pip begin
 WIDTH = 110

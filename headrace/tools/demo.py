@@ -112,15 +112,15 @@ def evaluate(model: Classifier, test: digits.Examples, folder: Path) -> float:
     """The accuracy of the newest checkpoint; leaves the picture of its mistakes as a file and as a summary."""
     pixels = tf.placeholder(tf.uint8, [None, None, 1])
     png, summary = tf.image.encode_png(pixels), tf.summary.image("confusion", pixels[tf.newaxis], max_outputs=1)
-    path = tf.train.latest_checkpoint(str(folder))
     with tf.Session() as session:
-        tf.train.Saver().restore(session, path)
-        accuracy, counts = session.run(
-            [model.accuracy, model.confusion], {model.images: test.images, model.labels: test.labels}
+        tf.train.Saver().restore(session, tf.train.latest_checkpoint(str(folder)))
+        step, accuracy, counts = session.run(
+            [tf.train.get_global_step(), model.accuracy, model.confusion],
+            {model.images: test.images, model.labels: test.labels},
         )
         file, event = session.run([png, summary], {pixels: draw(counts, test)})
     (folder / "confusion.png").write_bytes(file)
-    tf.summary.FileWriterCache.get(str(folder)).add_summary(event, int(path.rpartition("-")[2]))
+    tf.summary.FileWriterCache.get(str(folder)).add_summary(event, step)
     tf.summary.FileWriterCache.clear()  # which closes the file
     return float(accuracy)
 

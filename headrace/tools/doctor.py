@@ -21,7 +21,8 @@ from importlib import metadata
 from typing import Any, Final
 
 from headrace.runtime.compiler import own_folder
-from headrace.tools.cache import in_words, measure
+from headrace.runtime.compiler.bound import measure
+from headrace.tools.cache import in_words
 from headrace.tools.environment import OTHERS, VARIABLES
 
 INSTALLS: Final = {"headrace": "needed", "headrace[cluster]": "clusters"}  # what pip is asked for, and what that is for
@@ -127,7 +128,7 @@ def _packages(name: str) -> list[str]:
         return []
     marker = re.compile(rf"""extra == ['"]{extra}['"]""")
     asked_for = [line for line in requires if (marker.search(line) if extra else "extra ==" not in line)]
-    return [re.match(r"[\w.-]+", line)[0] for line in asked_for]
+    return [re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in asked_for]
 
 
 def _version(package: str) -> str | None:

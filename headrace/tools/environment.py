@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 VARIABLES: Final = {
+    "HEADRACE_CACHE_GB": "how many gigabytes of compiled code are kept, 5 without it; off: no bound",
     "HEADRACE_CHECK_NUMERICS": "1: a step stops where a number becomes NaN or infinite",
     "HEADRACE_CLUSTER_KEY": "the secret that the tasks and clients of a cluster share",
     "HEADRACE_CLUSTER_KEY_FILE": "a file with that secret, which only you can read",

@@ -27,12 +27,17 @@ def place(tmp_path, monkeypatch):
 
 def test_it_says_where_and_how_much(place, capsys):
     assert cache.show() == 0
-    assert capsys.readouterr().out == f"compiled code: {place}\n4 files, 3.5 KB\n"
+    assert (
+        capsys.readouterr().out
+        == f"compiled code: {place}\n4 files, 3.5 KB; at most 5.0 GB are kept (HEADRACE_CACHE_GB)\n"
+    )
 
 
 def test_pruning_removes_what_was_not_used(place, capsys):
     assert cache.show(prune_days=30, as_json=True) == 0
-    assert json.loads(capsys.readouterr().out) == {"folder": str(place), "files": 1, "bytes": 10, "removed_bytes": 3507}
+    assert json.loads(capsys.readouterr().out) == {
+        "folder": str(place), "files": 1, "bytes": 10, "most_bytes": 5e9, "removed_bytes": 3507,
+    }  # fmt: skip
     assert (place / "ab/new.so").exists()
 
 
@@ -43,7 +48,7 @@ def test_a_link_to_elsewhere_is_not_followed(place, tmp_path):
     os.utime(outside / "mine", (OLD, OLD))
     (place / "ab" / "link").symlink_to(outside)
     (place / "all").symlink_to(outside)
-    cache.prune(place, 0.0)
+    cache.show(prune_days=0.0)
     assert (outside / "mine").exists()
 
 

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Final
 
 from headrace.core import process
+from headrace.runtime.compiler import bound
 from headrace.runtime.compiler.torch_door.lowering import keep_files_in
 
 log = logging.getLogger("headrace.compile")
@@ -206,6 +207,7 @@ def point_compiler() -> None:
     """Has torch's compiler keep everything in the folder.  Raises UnsafeFolder if something in it may be another user's."""
     place = folder()
     process.set_cache_folder(str(place))
+    bound.look(place)
     _see_inside(place)
     triton = os.environ.get(TRITONS)
     if triton and not Path(triton).is_relative_to(place):
@@ -220,6 +222,7 @@ def _keep_headers(place: Path) -> None:
     except UnsafeFolder:  # the user named another folder than that
         home = place
     if home != place:
+        bound.look(home)
         _see_inside(home)
     keep_files_in(str(place), str(home / "precompiled_headers"))
 
