@@ -49,15 +49,16 @@ def hide_frames(error: BaseException | None) -> None:
     for one in _chain(error) if _enabled else ():
         frames = list(_frames(one.__traceback__))
         files = [at.tb_frame.f_code.co_filename for at in frames]
-        kept = [at for at, file in zip(frames, files, strict=True) if not _is_hidden(file)]
-        if not kept or not any(file.startswith(_PACKAGE) for file in files):
+        shown_frames = [at for at, file in zip(frames, files, strict=True) if not _is_hidden(file)]
+        if not shown_frames or not any(file.startswith(_PACKAGE) for file in files):
             continue
         shown: TracebackType | None = None
-        for at in reversed(kept):
+        for at in reversed(shown_frames):
             shown = TracebackType(shown, at.tb_frame, at.tb_lasti, at.tb_lineno)
         one.__traceback__ = shown
-        if one is error:
-            one.add_note(f"({len(frames) - len(kept)} frames of Headrace are hidden; {VARIABLE}=full shows them)")
+        count = len(frames) - frames.index(shown_frames[0]) - len(shown_frames)  # without those that ran the program
+        if one is error and count:
+            one.add_note(f"({count} frames of Headrace are hidden; {VARIABLE}=full shows them)")
 
 
 def _frames(at: TracebackType | None) -> Iterator[TracebackType]:
@@ -88,9 +89,9 @@ def install() -> None:
         shell.set_custom_exc((Exception,), _show_in_cell)
 
 
-def _show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+def _show(error_class: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     hide_frames(error)
-    sys.__excepthook__(kind, error, error.__traceback__)
+    sys.__excepthook__(error_class, error, error.__traceback__)
 
 
 def _show_in_thread(args: Any) -> None:
@@ -99,9 +100,9 @@ def _show_in_thread(args: Any) -> None:
     threading.__excepthook__(threading.ExceptHookArgs((args.exc_type, args.exc_value, traceback, args.thread)))
 
 
-def _show_in_cell(shell: Any, kind: Any, error: BaseException, traceback: Any, tb_offset: Any = None) -> None:
+def _show_in_cell(shell: Any, error_class: Any, error: BaseException, traceback: Any, tb_offset: Any = None) -> None:
     hide_frames(error)
-    shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset, running_compiled_code=True)
+    shell.showtraceback((error_class, error, error.__traceback__), tb_offset=tb_offset, running_compiled_code=True)
 
 
 def notebook() -> Any:

@@ -46,14 +46,16 @@ def build(typer: Any) -> Any:
     once = Annotated[bool, typer.Option("--json", help="Print JSON, once.")]
     interval = Annotated[float, typer.Option(help="Seconds between two looks.", min=0.05)]
 
-    def top(target, as_json=False, interval=1.0):
+    found = Annotated[str | None, typer.Argument(help="grpc://host:port of any task; else the job of this machine.")]
+
+    def top(target=None, as_json=False, interval=1.0):
         from headrace.tools.top import show_cluster
 
         raise typer.Exit(show_cluster(target, as_json, interval))
 
-    top.__annotations__ = {"target": target, "as_json": once, "interval": interval}
+    top.__annotations__ = {"target": found, "as_json": once, "interval": interval}
     top.__doc__ = "Show what the tasks of a running cluster do: steps, links, queues, who waits on what."
-    top.__doc__ += "\n\nExample: headrace top grpc://localhost:2222"
+    top.__doc__ += "\n\nExample: headrace top, or headrace top grpc://localhost:2222"
     app.command(short_help="What the tasks of a running cluster do.")(top)
     launch = launching.command(typer)
     app.command(context_settings=OWN_ARGUMENTS, short_help="Run a program as servers and workers on Ray.")(launch)
