@@ -19,6 +19,7 @@ _OWN: Final = (_PACKAGE, "<headrace ", "<frozen runpy>", "<frozen importlib")
 _MODELS: Final = (_PACKAGE + "models" + os.sep, _PACKAGE + "examples" + os.sep)  # written as users' code is
 # What Headrace calls, and what calls it back.
 _BELOW: Final = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("torch", "numpy"))
+_RUNNER: Final = os.path.join(_PACKAGE, "tensorflow", "__main__.py")
 _enabled = os.environ.get(VARIABLE, "") != "full"
 
 
@@ -49,8 +50,11 @@ def hide_frames(error: BaseException | None) -> None:
     for one in _chain(error) if _enabled else ():
         frames = list(_frames(one.__traceback__))
         files = [at.tb_frame.f_code.co_filename for at in frames]
+        if _RUNNER in files:  # what is above it, a command line say, is not the program's
+            above = len(files) - files[::-1].index(_RUNNER)
+            frames, files = frames[above:], files[above:]
         shown_frames = [at for at, file in zip(frames, files, strict=True) if not _is_hidden(file)]
-        if not shown_frames or not any(file.startswith(_PACKAGE) for file in files):
+        if not shown_frames or len(shown_frames) == len(list(_frames(one.__traceback__))):
             continue
         shown: TracebackType | None = None
         for at in reversed(shown_frames):

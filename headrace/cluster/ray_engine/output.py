@@ -18,7 +18,7 @@ _COLOURS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)  # of a terminal; red
 class Output:
     """Writes whole lines to standard output and standard error, in colour on a terminal unless NO_COLOR is set.
 
-    A traceback waits until it is whole.  The same one of several tasks, or starts, is written once.  Each task's lines come from one
+    A traceback waits until it is whole.  The same one of several tasks, or starts, is written once.  A task's lines come from one
     thread; different tasks may have different threads.
     """
 
