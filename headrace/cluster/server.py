@@ -18,6 +18,7 @@ from typing import Any, Final
 from headrace.cluster.addresses import Addresses
 from headrace.cluster.cluster_spec import ClusterSpec
 from headrace.cluster.limits import data_port, limits
+from headrace.cluster.log_lines import show_time_and_level
 from headrace.cluster.transport import need_libraries, open_endpoint
 from headrace.cluster.transport.interface import data_port_of
 from headrace.core.config import ConfigProto
@@ -103,6 +104,7 @@ class Server:
 
     def _start(self, takeovers: Any = None, awaited: bool = False) -> None:
         """``takeovers``: of the process that has taken over this task, or is going to if it is ``awaited``."""
+        show_time_and_level()
         alone = len(self._addresses) == 1
         offered: list[str] = []
         try:

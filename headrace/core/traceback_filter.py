@@ -19,6 +19,7 @@ _OWN: Final = (_PACKAGE, "<headrace ", "<frozen runpy>", "<frozen importlib")
 _MODELS: Final = (_PACKAGE + "models" + os.sep, _PACKAGE + "examples" + os.sep)  # written as users' code is
 # What Headrace calls, and what calls it back.
 _BELOW: Final = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("torch", "numpy"))
+_RUNNER: Final = os.path.join(_PACKAGE, "tensorflow", "__main__.py")
 _enabled = os.environ.get(VARIABLE, "") != "full"
 
 
@@ -49,15 +50,19 @@ def hide_frames(error: BaseException | None) -> None:
     for one in _chain(error) if _enabled else ():
         frames = list(_frames(one.__traceback__))
         files = [at.tb_frame.f_code.co_filename for at in frames]
-        kept = [at for at, file in zip(frames, files, strict=True) if not _is_hidden(file)]
-        if not kept or not any(file.startswith(_PACKAGE) for file in files):
+        if _RUNNER in files:  # what is above it, a command line say, is not the program's
+            above = len(files) - files[::-1].index(_RUNNER)
+            frames, files = frames[above:], files[above:]
+        shown_frames = [at for at, file in zip(frames, files, strict=True) if not _is_hidden(file)]
+        if not shown_frames or len(shown_frames) == len(list(_frames(one.__traceback__))):
             continue
         shown: TracebackType | None = None
-        for at in reversed(kept):
+        for at in reversed(shown_frames):
             shown = TracebackType(shown, at.tb_frame, at.tb_lasti, at.tb_lineno)
         one.__traceback__ = shown
-        if one is error:
-            one.add_note(f"({len(frames) - len(kept)} frames of Headrace are hidden; {VARIABLE}=full shows them)")
+        count = len(frames) - frames.index(shown_frames[0]) - len(shown_frames)  # without those that ran the program
+        if one is error and count:
+            one.add_note(f"({count} frames of Headrace are hidden; {VARIABLE}=full shows them)")
 
 
 def _frames(at: TracebackType | None) -> Iterator[TracebackType]:
@@ -88,9 +93,9 @@ def install() -> None:
         shell.set_custom_exc((Exception,), _show_in_cell)
 
 
-def _show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+def _show(error_class: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     hide_frames(error)
-    sys.__excepthook__(kind, error, error.__traceback__)
+    sys.__excepthook__(error_class, error, error.__traceback__)
 
 
 def _show_in_thread(args: Any) -> None:
@@ -99,9 +104,9 @@ def _show_in_thread(args: Any) -> None:
     threading.__excepthook__(threading.ExceptHookArgs((args.exc_type, args.exc_value, traceback, args.thread)))
 
 
-def _show_in_cell(shell: Any, kind: Any, error: BaseException, traceback: Any, tb_offset: Any = None) -> None:
+def _show_in_cell(shell: Any, error_class: Any, error: BaseException, traceback: Any, tb_offset: Any = None) -> None:
     hide_frames(error)
-    shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset, running_compiled_code=True)
+    shell.showtraceback((error_class, error, error.__traceback__), tb_offset=tb_offset, running_compiled_code=True)
 
 
 def notebook() -> Any:

@@ -15,7 +15,7 @@ OWN_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": Fals
 
 def build(typer: Any) -> Any:
     """The command line; `typer` is handed in so that importing this file needs none."""
-    app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
     paths = Annotated[list[str], typer.Argument(help="Python files, or folders of them.")]
     only_missing = Annotated[bool, typer.Option("--missing", help="Show what is missing only.")]
 
@@ -33,11 +33,15 @@ def build(typer: Any) -> Any:
     passes = Annotated[str | None, typer.Option(help="What passes did: 'all', or names: fold,cse.")]
     as_json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-    def explain(program, step=None, fetch=None, passes=None, as_json=False):
-        names = False if passes is None else explaining.pass_names(passes)
-        raise typer.Exit(explaining.explain_program(program, explaining.Choice(step, fetch, names, as_json)))
+    nodes = Annotated[bool, typer.Option("--nodes", help="Show every node, strand and message.")]
 
-    explain.__annotations__ = {"program": program, "step": step, "fetch": fetch, "passes": passes, "as_json": as_json}
+    def explain(program, step=None, fetch=None, passes=None, as_json=False, nodes=False):
+        names = False if passes is None else explaining.pass_names(passes)
+        raise typer.Exit(explaining.explain_program(program, explaining.Choice(step, fetch, names, as_json, nodes)))
+
+    explain.__annotations__ = {
+        "program": program, "step": step, "fetch": fetch, "passes": passes, "as_json": as_json, "nodes": nodes,
+    }  # fmt: skip
     explain.__doc__ = "Run a program up to a step, by default the one of its loop, and say how that step would run."
     explain.__doc__ += "\n\nExample: headrace explain train.py --batch=64"
     app.command(context_settings=OWN_ARGUMENTS, short_help="How a step of a program would run.")(explain)
@@ -46,14 +50,16 @@ def build(typer: Any) -> Any:
     once = Annotated[bool, typer.Option("--json", help="Print JSON, once.")]
     interval = Annotated[float, typer.Option(help="Seconds between two looks.", min=0.05)]
 
-    def top(target, as_json=False, interval=1.0):
+    found = Annotated[str | None, typer.Argument(help="grpc://host:port of any task; else the job of this machine.")]
+
+    def top(target=None, as_json=False, interval=1.0):
         from headrace.tools.top import show_cluster
 
         raise typer.Exit(show_cluster(target, as_json, interval))
 
-    top.__annotations__ = {"target": target, "as_json": once, "interval": interval}
+    top.__annotations__ = {"target": found, "as_json": once, "interval": interval}
     top.__doc__ = "Show what the tasks of a running cluster do: steps, links, queues, who waits on what."
-    top.__doc__ += "\n\nExample: headrace top grpc://localhost:2222"
+    top.__doc__ += "\n\nExample: headrace top, or headrace top grpc://localhost:2222"
     app.command(short_help="What the tasks of a running cluster do.")(top)
     launch = launching.command(typer)
     app.command(context_settings=OWN_ARGUMENTS, short_help="Run a program as servers and workers on Ray.")(launch)

@@ -2,15 +2,19 @@
 
     headrace explain train.py --batch=64          or   python -m headrace.tools.explain train.py --batch=64
 
-A *request* is what one `Session.run` asks for: what it fetches and what it feeds.  The first request that the program's main
-thread runs for the second time is explained: the step of its loop.  `--step 3` takes the third request instead, `--fetch
-loss` the first one that fetches `loss`.  Nothing that the program prints reaches stdout, which has the explanation only.
+A *request* is what one `Session.run` asks for: what it fetches and what it feeds.  The first request of the program's main
+thread that trains, or that is run for the second time, is explained: the step of its loop.  `--step 3` takes the third request
+instead, `--fetch loss` the first one that fetches `loss`.  Five lines say where it runs and whether it is compiled; `--nodes`
+shows every node, strand and message.  Nothing that the program prints reaches stdout, which has the explanation only, and
+Headrace writes no checkpoint, event or graph.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -21,19 +25,27 @@ from typing import Any, TextIO
 from headrace.client.fetch import Fetches
 from headrace.client.session import BaseSession
 from headrace.core.source import user_source
+from headrace.library.system import graph_util
+from headrace.library.train.saver.saver import Saver
+from headrace.resources.file.event_file import EventFileWriter
+from headrace.runtime.planning.tier import compile_mode
 from headrace.tensorflow.__main__ import main as run_program
 
-NO_REPEAT = "no request was run twice; --step N explains request N"
+_UPDATE = re.compile(r"(Resource|Sparse)*Apply|(Sparse)?AccumulatorApplyGradient|(Resource)?Accumulator.*Gradient")
+# What hooks ask for between steps: the value of a variable.
+_READS = {"Variable", "VariableV2", "VarHandleOp", "ReadVariableOp", "Identity"}
+NO_REPEAT = "no request trained or was run twice; --step N explains request N"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which request to explain, and how.  Without ``step`` and ``fetch``: the first that is run twice."""
+    """Which request to explain, and how.  Without ``step`` and ``fetch``: the first that trains, or is run twice."""
 
     step: int | None = None
     fetch: str | None = None
     passes: bool | tuple[str, ...] = False
     as_json: bool = False
+    nodes: bool = False
 
 
 @dataclass
@@ -54,26 +66,33 @@ class Watch:
         request = (session.graph, *names, None, *(str(getattr(key, "name", key)) for key in feed_dict or ()))
         again = request in self.requests
         self.requests.setdefault(request, f"{_some(names)} (run at {user_source(3)})")
-        if not self._is_chosen(again, names):
+        types = _types(asked)
+        in_loop = any(map(_UPDATE.match, types)) or (again and not types <= _READS)
+        if not self._is_chosen(in_loop, names):
             return
         self.done = True
         explanation = session.explain(fetches, feed_dict, passes=self.choice.passes)
         text = (
-            json.dumps(explanation.to_dict(), indent=1) if self.choice.as_json else self._titled(request, explanation)
+            json.dumps(explanation.to_dict(), indent=1)
+            if self.choice.as_json
+            else self._titled(request, explanation, compile_mode(session._config))
         )
         print(text, file=self.out, flush=True)
         raise SystemExit(0)
 
-    def _is_chosen(self, again: bool, names: Sequence[str]) -> bool:
+    def _is_chosen(self, in_loop: bool, names: Sequence[str]) -> bool:
         if self.choice.fetch is not None:
             return any(self.choice.fetch in (name, name.partition(":")[0]) for name in names)
         if self.choice.step is not None:
-            return not again and len(self.requests) == self.choice.step
-        return again
+            return len(self.requests) == self.choice.step
+        return in_loop
 
-    def _titled(self, request: Any, explanation: Any) -> str:
+    def _titled(self, request: Any, explanation: Any, mode: str) -> str:
         number = list(self.requests).index(request) + 1
-        return f"Request {number}: {self.requests[request]}\n{explanation}"
+        title = f"Request {number}: {self.requests[request]}\n{explanation.outline(mode)}"
+        if self.choice.nodes or self.choice.passes:
+            return f"{title}\n\n{explanation}"
+        return f"{title}\n--nodes shows every node, strand and message"
 
     def problem(self) -> str:
         """What to say of a program that ended before the request that is wanted."""
@@ -83,6 +102,48 @@ class Watch:
             said = NO_REPEAT if self.choice.step is None else f"there was no request {self.choice.step}"
         listed = [f"  {i}: {what}" for i, what in enumerate(self.requests.values(), 1)]
         return "\n".join([f"headrace explain: the program ended: {said}", *(listed or ["  (it ran no step)"])])
+
+
+def _types(asked: Fetches) -> set[str]:
+    """The types of the nodes that a request needs."""
+    waiting = [t.op for t in asked.tensors] + list(asked.targets)
+    seen = set()
+    while waiting:
+        op = waiting.pop()
+        if op not in seen:
+            seen.add(op)
+            waiting += [*(t.op for t in op.inputs), *op.control_inputs]
+    return {op.type for op in seen}
+
+
+@contextmanager
+def _no_files() -> Iterator[None]:
+    """Savers, event writers and `tf.train.write_graph` do all but write."""
+
+    def save(self: Saver, sess: Any, save_path: Any, global_step: Any = None, *more: Any, **options: Any) -> str:
+        return str(save_path) if global_step is None else f"{save_path}-{global_step}"
+
+    def make_writer(self: EventFileWriter, logdir: Any, *more: Any, **options: Any) -> None:
+        self._logdir, self._closed = str(logdir), True  # as after `close`: events are dropped
+
+    with (
+        _replaced(Saver, "save", save),
+        _replaced(EventFileWriter, "__init__", make_writer),
+        _replaced(EventFileWriter, "reopen", lambda self: None),
+        _replaced(graph_util, "MakeDirs", lambda path: None),
+        _replaced(graph_util, "GFile", lambda path, mode: open(os.devnull, mode)),
+    ):
+        yield
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
 
 
 def _some(names: Sequence[str], shown: int = 6) -> str:
@@ -109,11 +170,8 @@ def _watching(watch: Watch) -> Iterator[None]:
 
         return watched
 
-    BaseSession.run, BaseSession.make_callable = watched_run, watched_callable  # type: ignore[method-assign]
-    try:
+    with _replaced(BaseSession, "run", watched_run), _replaced(BaseSession, "make_callable", watched_callable):
         yield
-    finally:
-        BaseSession.run, BaseSession.make_callable = run, make_callable  # type: ignore[method-assign]
 
 
 def explain_program(program: Sequence[str], choice: Choice) -> int:
@@ -123,7 +181,7 @@ def explain_program(program: Sequence[str], choice: Choice) -> int:
     """
     watch = Watch(choice, sys.stdout)
     try:
-        with _watching(watch), redirect_stdout(sys.stderr):
+        with _watching(watch), _no_files(), redirect_stdout(sys.stderr):
             status = run_program(program)
             if status:
                 return status
@@ -142,13 +200,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--step", type=int, help="the number of the request to explain, from 1")
     parser.add_argument("--fetch", help="explain the first request that fetches this tensor or operation")
     parser.add_argument("--passes", help="what passes did: all, or names: fold,cse")
+    parser.add_argument("--nodes", action="store_true", help="show every node, strand and message")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="a file, or -m and a module, and its arguments")
     options = parser.parse_args(argv)
     if not options.program:
         parser.error("which program?")
     passes = False if options.passes is None else pass_names(options.passes)
-    return explain_program(options.program, Choice(options.step, options.fetch, passes, options.json))
+    return explain_program(options.program, Choice(options.step, options.fetch, passes, options.json, options.nodes))
 
 
 def pass_names(text: str) -> bool | tuple[str, ...]:

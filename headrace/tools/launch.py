@@ -10,10 +10,10 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Annotated, Any, NoReturn
 
-from headrace.cluster import ray_engine
+from headrace.cluster import jobs, ray_engine
 from headrace.cluster.ray_engine import keeper
 
 INTERRUPTED = 130
@@ -23,7 +23,7 @@ def launch(program: list[str], **options: Any) -> int:
     """Runs a script and its arguments on a cluster; returns the exit code.  ``options``: those of ``headrace.cluster.ray``."""
     keeper.adopt_orphans()
     try:
-        with _signals_interrupt(), ray_engine.start(program=program, **options) as running:
+        with _signals_interrupt(), ray_engine.start(program=program, **options) as running, _noted(running, program):
             return running.wait()
     except KeyboardInterrupt:
         keeper.end_children()  # if Ray was just starting, it leaves agents that live for another minute
@@ -32,6 +32,10 @@ def launch(program: list[str], **options: Any) -> int:
     except (ConnectionError, FileNotFoundError, ImportError, RuntimeError, TimeoutError, ValueError) as e:
         print(f"headrace launch: {e}", file=sys.stderr)
         return 2
+
+
+def _noted(running: Any, program: list[str]) -> AbstractContextManager[None]:
+    return jobs.noted(running.target, " ".join(program))
 
 
 @contextmanager

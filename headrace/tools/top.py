@@ -2,8 +2,9 @@
 
     headrace top grpc://localhost:2222          or   python -m headrace.tools.top grpc://localhost:2222
 
-Any task of the cluster will do: it is asked for the others.  On a terminal the tables are refreshed every second until Ctrl-C;
-elsewhere they are printed once.  `--json` prints the same as JSON, once.  The cluster's key is needed, as by every client.
+Without a target it is the job that ``headrace launch`` runs on this machine.  Any task of the cluster will do: it is asked for
+the others.  On a terminal the tables are refreshed every second until Ctrl-C; elsewhere they are printed once.  `--json` prints
+the same as JSON, once.  The cluster's key is needed, as by every client.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import threading
 from collections.abc import Sequence
 from time import strftime
 
+from headrace.cluster import jobs
 from headrace.cluster.overview import Overview
 from headrace.core.errors import InvalidArgumentError, OpError
 from headrace.tools.top_report import Sample, report
@@ -22,9 +24,10 @@ from headrace.tools.top_report import Sample, report
 MISSING = "headrace top: the tables need rich: pip install rich, or take --json"
 
 
-def show_cluster(target: str, as_json: bool = False, interval: float = 1.0) -> int:
-    """Shows the cluster of a target; returns 0, 1 if it cannot be reached, 2 if ``target`` names none."""
+def show_cluster(target: str | None = None, as_json: bool = False, interval: float = 1.0) -> int:
+    """Shows the cluster of a target, or the job of this machine; returns 0, 1 if it cannot be reached, 2 if there is none."""
     try:
+        target = jobs.only_target() if target is None else target
         with Overview(target) as overview:
             if as_json:
                 print(json.dumps({"target": target, **report(*_two_samples(overview, interval))}, indent=1))
@@ -67,7 +70,7 @@ def _show_tables(overview: Overview, target: str, interval: float) -> int:
 def main(argv: Sequence[str]) -> int:
     """The command without typer."""
     parser = argparse.ArgumentParser(prog="python -m headrace.tools.top", description=__doc__.splitlines()[0])
-    parser.add_argument("target", help="grpc://host:port of any task")
+    parser.add_argument("target", nargs="?", help="grpc://host:port of any task; else the job of this machine")
     parser.add_argument("--json", action="store_true", help="print JSON once")
     parser.add_argument("--interval", type=float, default=1.0, help="seconds between two looks")
     options = parser.parse_args(argv)

@@ -32,7 +32,7 @@ step = tf.train.get_or_create_global_step()
 bump = tf.assign_add(step, 1, name="bump")
 queue = tf.train.string_input_producer(["a", "b"])
 value = queue.dequeue(name="value")
-with tf.train.MonitoredTrainingSession() as sess:
+with tf.train.MonitoredTrainingSession(checkpoint_dir="model", save_summaries_steps=1) as sess:
     while not sess.should_stop():
         sess.run([bump, value])
 """
@@ -53,14 +53,14 @@ def explain(*arguments: str, text: str, folder: Path, tool: str = "explain") -> 
 def test_the_step_of_the_loop(tmp_path: Path) -> None:
     done = explain("program.py", "--batch", "3", text=PROGRAM, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    first, second, *_ = done.stdout.splitlines()
+    first, *lines, hint = done.stdout.splitlines()
     assert first.startswith("Request 3: loss:0, GradientDescent (run at ")
     assert first.endswith("program.py:14)")
-    assert " run, on 1 device in 1 partition" in second
-    assert "follows the resource w" in done.stdout
+    assert [line.split()[0] for line in lines] == ["devices", "nodes", "partitions", "waits", "compiled"]
+    assert lines[-1].startswith("  compiled    no: compiling is off")
+    assert hint.startswith("--nodes shows")
     assert "the program prints ['--batch', '3']" in done.stderr
-    assert "step 0" in done.stderr
-    assert "step 1" not in done.stderr  # it ended there
+    assert "step 0" not in done.stderr  # it never trained
 
 
 def test_by_number_and_as_json(tmp_path: Path) -> None:
@@ -89,10 +89,25 @@ def test_a_program_that_ends_before(tmp_path: Path) -> None:
 
 
 def test_a_monitored_session(tmp_path: Path) -> None:
-    done = explain("program.py", text=MONITORED, folder=tmp_path)
+    done = explain("--nodes", "program.py", text=MONITORED, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "bump" in done.stdout.splitlines()[0]
     assert "value (QueueDequeueV2, made at " in done.stdout
+    assert "Strands\n" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["program.py"], "nothing was written"
+
+
+def test_an_error_is_that_of_a_plain_run(tmp_path: Path) -> None:
+    pytest.importorskip("typer")
+    done = explain("program.py", text="import tensorflow as tf\ntf.matmul(1.0, 2.0)\n", folder=tmp_path, tool="cli")
+    assert done.returncode == 1
+    trace = done.stderr.splitlines()
+    assert trace[:3] == [
+        "Traceback (most recent call last):",
+        '  File "program.py", line 2, in <module>',
+        "    tf.matmul(1.0, 2.0)",
+    ]
+    assert "headrace/" not in done.stderr
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:

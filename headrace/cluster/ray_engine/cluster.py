@@ -51,7 +51,7 @@ class RayCluster:
         self._options = options
         self._script = options.script()
         self._output = Output()
-        self._key = _key()
+        self._key = ""  # chosen when it is known where the tasks are
         self._groups: list[Any] = []
         self._free_bundles: list[placement.Bundle] = []  # of workers that were removed
         self._tasks: dict[TaskName, RunningTask] = {}
@@ -63,7 +63,12 @@ class RayCluster:
         self._watch: threading.Thread | None = None
         self._opened_ray = False
         try:
+            address = options.address or os.environ.get("RAY_ADDRESS")
+            self._say(
+                f"connecting to Ray at {address}" if address else "starting Ray on this machine, which takes a while"
+            )
             self._opened_ray = engine.open_ray(options.address, options.ps + options.workers, options.working_dir)
+            self._key = _key(own_machine=self._opened_ray and not address)
             self._here = engine.own_host()
             self._start()
         except BaseException:
@@ -176,9 +181,14 @@ class RayCluster:
 
     # ---- starting
 
+    def _say(self, text: str) -> None:
+        if self._script is not None:  # the command's; a program that asks for a cluster hears nothing
+            self._output.say(text)
+
     def _start(self) -> None:
         options = self._options
         servers, workers = options.names()
+        self._say(f"starting {_counted(len(servers), 'parameter server')} and {_counted(len(workers), 'worker')}")
         if options.wait is None:
             resources = [options.ps_resources] * len(servers) + [options.worker_resources] * len(workers)
             placement.check_room(resources)
@@ -190,6 +200,8 @@ class RayCluster:
             self._set_address(task)
         self._worker_hosts = [task.address for task in tasks if task.name.job == "worker"]
         self._launch(tasks, spec_of(tasks))
+        self._say("running: " + ", ".join(f"{task.name} at {task.address}" for task in tasks))
+        self._say(f"to watch it: headrace top {self.target}")
 
     def _reserve(self, count: int, strategy: str) -> list[placement.Bundle]:
         resources = self._options.ps_resources if strategy == placement.SPREAD else self._options.worker_resources
@@ -289,6 +301,8 @@ class RayCluster:
             if task.failed:
                 said = self._settle(task)
             self._changed.notify_all()
+        if ended is not None or not lines:
+            self._output.flush(str(task.name))
         if said:
             self._output.say(said)
 
@@ -368,8 +382,16 @@ def _grace() -> float:
     return leave_seconds() + END_SECONDS
 
 
-def _key() -> str:
-    """The key that the user has chosen for this process, or both if there are two; else a new one."""
-    if os.environ.get(KEY) or os.environ.get(KEY_FILE):
+def _counted(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"
+
+
+def _key(own_machine: bool) -> str:
+    """The key that the user has chosen for this process, or both if there are two; on a Ray of this process the user's key file.
+
+    With the latter, other programs of the user on this machine reach the job without being told a key.  On a Ray of somebody else
+    it is a new one.
+    """
+    if own_machine or os.environ.get(KEY) or os.environ.get(KEY_FILE):
         return "\n".join(key.secret.decode() for key in cluster_keys())
     return secrets.token_hex(32)

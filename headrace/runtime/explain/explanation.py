@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from headrace.runtime.explain.explanation_text import render
+from headrace.runtime.explain.explanation_text import outline, render
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,10 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """The records as dictionaries and lists."""
         return {name: [_plain(one) for one in getattr(self, name)] for name in self.__slots__}
+
+    def outline(self, compile_mode: str) -> str:
+        """Five lines of it.  ``compile_mode``: that of the session."""
+        return outline(self, compile_mode)
 
     def __str__(self) -> str:
         return render(self)

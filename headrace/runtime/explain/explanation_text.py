@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,41 @@ def render(step: Explanation) -> str:
     tasks = {task_of(p.name) for p in step.partitions}
     task = tasks.pop() if len(tasks) == 1 else ""
     return "\n\n".join([_summary(step), *_sections(step, task)])
+
+
+def outline(step: Explanation, compile_mode: str) -> str:
+    """Five lines: what runs where, and whether it is compiled.  ``compile_mode``: "auto", "always" or "off"."""
+    tasks = {task_of(p.name) for p in step.partitions}
+    task = tasks.pop() if len(tasks) == 1 else ""
+    on = Counter(device for n in step.nodes for device in [n.device.replace(task, "") if task else n.device])
+    crossing = [t for t in step.transfers if t.message]
+    sizes = [t.bytes for t in crossing]
+    size = "" if not sizes else f" of {_bytes(None if None in sizes else sum(filter(None, sizes)))}"
+    waits = [s.waits_for for s in step.strands if s.waits_for]
+    more = [f"... ({len(waits)} in all)"] if len(waits) > SHOWN else []
+    lines = {
+        "devices": ", ".join(f"{device} ({_count(number, 'node')})" for device, number in on.most_common()),
+        "nodes": f"{len(step.nodes)} placed, {sum(p.nodes for p in step.partitions)} run after rewrites",
+        "partitions": f"{len(step.partitions)}, which exchange {_count(len(crossing), 'message')}{size}"
+        if len(step.partitions) > 1
+        else "1: nothing is sent",
+        "waits": "; ".join([*waits[:SHOWN], *more]) or "nothing",
+        "compiled": _compiled(step, compile_mode),
+    }
+    return "\n".join(f"  {name:<10}  {text}" for name, text in lines.items())
+
+
+def _compiled(step: Explanation, mode: str) -> str:
+    """Whether the step is compiled, and why not, or when."""
+    tiers = Counter(s.tier for s in step.strands if s.tier)
+    if tiers["compiled"] or tiers["being compiled"] or tiers["to be compiled"]:
+        return ", ".join(f"{_count(number, 'strand')} {tier}" for tier, number in tiers.most_common())
+    if mode == "off":
+        return 'no: compiling is off (ConfigProto(compile="off") or HEADRACE_COMPILE=off)'
+    if all("device:CPU" in device for p in step.partitions for device in p.devices):
+        asked = 'compile="auto" interprets steps on the CPU; compile="always" compiles them'
+        return f"no: {asked}" if mode == "auto" else "no: nothing in it is left to a compiler"
+    return "not yet: in the background, when it has run ten times with feeds of the same shapes"
 
 
 def _summary(step: Explanation) -> str:
