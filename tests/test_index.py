@@ -23,7 +23,7 @@ EXCEPTIONS: Final = {
     " test_import.py test_index.py",
     "all that uses torch's private names": "runtime/compiler/torch_door/test_names.py",
     "the pages, taken together": "test_docs.py docs/test_docstrings.py docs/test_words.py docs/test_figures.py docs/test_map.py"
-    " docs/test_mistakes.py docs/test_pages.py docs/test_runnable.py docs/test_site.py",
+    " docs/test_mistakes.py docs/test_pages.py docs/test_runnable.py docs/test_site.py docs/test_tutorials.py",
     "several benchmarks": "benchmarks/test_full_length.py",
     "whole programs": "tensorflow/test_alias.py tensorflow/test_old_tests.py tensorflow/test_programs.py"
     " examples/test_several_devices.py",
@@ -77,6 +77,7 @@ def _places(folder: Path, name: str) -> Iterator[Path]:
     yield folder / name / "__init__.py"
     yield folder / f"_{name}.py"
     yield folder / f"{name}.md"
+    yield folder / f"{name}.ipynb"
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)

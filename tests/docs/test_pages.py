@@ -13,7 +13,7 @@ from headrace import extend
 from headrace.core.registry import REGISTRY
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGES = ["add_a_device", "add_an_op", "functions"]
+PAGES = ["add_a_device", "add_an_op", "functions", "torch"]
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from headrace.core import errors
-from headrace.core.file import open_file, open_to_read
+from headrace.core.file import file_errors, open_file, open_to_read
 from headrace.core.record import frame, read_records
 from headrace.library.compat import path_to_str
 
@@ -78,23 +78,26 @@ class TFRecordWriter:
         """Appends one record."""
         if not isinstance(record, (bytes, bytearray)):
             raise TypeError(f"a record must be bytes, got {type(record).__name__}")
-        data = frame(bytes(record))
-        self._open().write(self._compress.compress(data) if self._compress else data)
+        data, file = frame(bytes(record)), self._open()
+        with file_errors(self._path):
+            file.write(self._compress.compress(data) if self._compress else data)
 
     def flush(self) -> None:
         """Makes what was written so far readable."""
         file = self._open()
-        if self._compress:
-            file.write(self._compress.flush(zlib.Z_SYNC_FLUSH))
-        file.flush()
+        with file_errors(self._path):
+            if self._compress:
+                file.write(self._compress.flush(zlib.Z_SYNC_FLUSH))
+            file.flush()
 
     def close(self) -> None:
+        """Writes what is not written yet; the writer is closed even if that fails."""
         if self._file is None:
             return
-        if self._compress:
-            self._file.write(self._compress.flush())
-        self._file.close()
-        self._file = None
+        file, self._file = self._file, None
+        with file_errors(self._path), file:
+            if self._compress:
+                file.write(self._compress.flush())
 
     def _open(self) -> IO[bytes]:
         if self._file is None:

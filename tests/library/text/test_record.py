@@ -70,3 +70,15 @@ def test_wrong_use(tmp_path: Path) -> None:
         tf.python_io.TFRecordWriter(str(tmp_path / "missing" / "records"))
     with tf.python_io.TFRecordWriter(str(tmp_path / "records")) as writer, pytest.raises(TypeError):
         writer.write("text")
+
+
+@pytest.mark.parametrize("kind", ["", "ZLIB"])
+def test_a_full_disk_names_the_file(kind: str) -> None:
+    writer = tf.python_io.TFRecordWriter("/dev/full", tf.python_io.TFRecordOptions(kind))
+    writer.write(b"record")
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="/dev/full; No space left on device"):
+        writer.flush()
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="/dev/full; No space left on device"):
+        writer.close()
+    with pytest.raises(tf.errors.FailedPreconditionError, match="the writer of /dev/full is closed"):
+        writer.write(b"another")
