@@ -17,6 +17,7 @@ from headrace.cluster.request import (
     Answer,
     Answered,
     Let,
+    Memory,
     Register,
     Release,
     Request,
@@ -37,6 +38,7 @@ from headrace.core.proto import protos
 from headrace.core.source import at
 from headrace.passes.portable import Portable, holder_of_object
 from headrace.resources.calling.copies import to_host
+from headrace.resources.state.holder import Holder
 from headrace.resources.stepping.saving import current as saving
 from headrace.resources.stepping.saving import deferring
 from headrace.resources.stepping.step import current
@@ -141,6 +143,10 @@ class RemoteRuns:
         seconds = self._seconds()
         answer = self._ask(Statistics(self._session, seconds, handle), self._origins[handle], seconds)
         return protos().StepStats.FromString(answer.statistics)
+
+    def holders(self) -> list[Holder]:
+        answer = self._ask(Memory(self._session), {}, self._seconds())
+        return [Holder(*one) for one in answer.holders]
 
     @staticmethod
     def _seconds() -> float | None:

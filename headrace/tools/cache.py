@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from headrace.core.table import in_words
 from headrace.runtime.compiler import own_folder
 
 DAY = 86400.0
@@ -73,12 +74,3 @@ def _files(place: Path) -> Iterator[tuple[Path, os.stat_result]]:
                 yield path, os.lstat(path)
             except FileNotFoundError:  # another process has removed it
                 continue
-
-
-def in_words(size: float) -> str:
-    """A number of bytes for people."""
-    for unit in ("bytes", "KB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"

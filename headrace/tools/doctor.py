@@ -19,8 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, Final
 
+from headrace.core.table import in_words
 from headrace.runtime.compiler import own_folder
-from headrace.tools.cache import in_words, measure
+from headrace.tools.cache import measure
 from headrace.tools.environment import OTHERS, VARIABLES
 
 EXTRAS: Final = {
