@@ -17,6 +17,11 @@ from headrace.library.control.assertion import (
     check_numerics as check_numerics, is_non_decreasing as is_non_decreasing, is_numeric_tensor as is_numeric_tensor,
     is_strictly_increasing as is_strictly_increasing, verify_tensor_all_finite as assert_all_finite,
 )
+from headrace.library.debugging.graph_difference import (
+    compare_checkpoints as compare_checkpoints, compare_graphs as compare_graphs,
+)
+from headrace.library.debugging.parameters import parameter_table as parameter_table
+from headrace.library.debugging.run_difference import compare_runs as compare_runs
 from headrace.library.numeric.math import is_finite as is_finite, is_inf as is_inf, is_nan as is_nan
 
 __all__ = [
@@ -42,6 +47,9 @@ __all__ = [
     "assert_scalar",
     "assert_type",
     "check_numerics",
+    "compare_checkpoints",
+    "compare_graphs",
+    "compare_runs",
     "disable_traceback_filtering",
     "enable_traceback_filtering",
     "is_finite",
@@ -51,4 +59,5 @@ __all__ = [
     "is_numeric_tensor",
     "is_strictly_increasing",
     "is_traceback_filtering_enabled",
+    "parameter_table",
 ]

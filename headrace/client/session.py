@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 from headrace.client.feed import expand_feeds, fed_tensors, feeder
 from headrace.client.fetch import Fetches, fetch_key
+from headrace.client.memory_report import MemoryReport
+from headrace.client.observe import Observation, Observed, Slot, Watch, Watches, patterns_of, print_observed
 from headrace.client.partial import Partial, checked_feeds
 from headrace.client.tensor_handle import KEEPING, TensorHandle
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
@@ -56,7 +58,7 @@ class DeviceAttributes(NamedTuple):
 class _Call:
     """Everything about one request that does not change between runs."""
 
-    __slots__ = ("execute", "feed", "generation", "give", "mutations", "plan", "rebuild")
+    __slots__ = ("__weakref__", "execute", "feed", "generation", "give", "mutations", "plan", "rebuild")
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class _Call:
         self.feed = each([feeder(t) for t in feeds])
         self.give = each([
             _giver(t, v, b, session)
-            for t, v, b in zip(fetches.tensors, plan.fetches, plan.borrowed, strict=True)
+            for t, v, b in zip(fetches.tensors, plan.fetches, plan.borrowed, strict=False)  # what is observed follows
         ])  # fmt: skip
         self.rebuild = fetches.rebuild
         self.mutations = mutations
@@ -155,6 +157,8 @@ class BaseSession:
         self._target = target
         self._closed = False
         self._calls: dict[Any, _Call] = {}
+        self._made: weakref.WeakSet[_Call] = weakref.WeakSet()  # all of them, those of make_callable too
+        self._watches = Watches()
         self._partials: dict[str, Partial] = {}
         self._partial_count = 0
         self._lock = threading.Lock()
@@ -200,6 +204,19 @@ class BaseSession:
         0 None True
         """
         return {d.name: device_stats(d.name, d.torch_device, self._resources) for d in self._master.devices}
+
+    def memory_report(self) -> MemoryReport:
+        """Who holds memory for this session, on every task: variables, queues, buffers and caches of datasets, tables, constants.
+
+        >>> v = tf.get_variable('big', initializer=tf.zeros([1000]))
+        >>> with tf.Session() as sess:
+        ...     sess.run(v.initializer)
+        ...     report = sess.memory_report()
+        >>> [(one.what, one.name, one.bytes) for one in report.holders if one.what == 'Variable']
+        [('Variable', 'big', 4000)]
+        """
+        self._check_open()
+        return MemoryReport([one for runs in self._master.tasks.values() for one in runs.holders()])
 
     # ---- running
 
@@ -248,8 +265,7 @@ class BaseSession:
             asked = options is not None and options.trace_level
             if not asked and not self._config.graph_options.build_cost_model:
                 return self._execute(call, values)
-            if self._closed:
-                raise RuntimeError(f"Attempted to use a closed Session. {at()}")
+            self._check_open()
             return call.rebuild(call.give(self._master.run_traced(call.plan, call.feed(values), run_metadata)))
 
     def _execute(self, call: _Call, values: Any) -> Any:
@@ -267,9 +283,12 @@ class BaseSession:
             self._calls[key] = call
         return call, [v for _, v in pairs]
 
-    def _check_can_run(self) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise RuntimeError(f"Attempted to use a closed Session. {at()}")
+
+    def _check_can_run(self) -> None:
+        self._check_open()
         if not self._graph._nodes and not self._graph.building_function:
             raise RuntimeError(
                 "The Session graph is empty. Add operations to the graph before calling run(), or give the session the "
@@ -278,8 +297,33 @@ class BaseSession:
 
     def _make_call(self, flat: Fetches, feeds: list[Tensor], check_numbers: bool = False) -> _Call:
         mutations, generation = self._graph._mutations, self._resources.generation
-        plan = self._master.plan(feeds, flat.tensors, flat.targets, check_numbers=check_numbers)
-        return _Call(self, plan, feeds, flat, mutations, generation)
+        slot = self._slot(flat, feeds) if self._watches and not check_numbers else None
+        wish = None if slot is None else slot.wish(self._watches.patterns)
+        plan = self._master.plan(feeds, flat.tensors, flat.targets, check_numbers=check_numbers, observe=wish)
+        call = _Call(self, plan, feeds, flat, mutations, generation)
+        if slot is not None:
+            self._observe(call, slot, len(flat.tensors), self._watches.hear)
+        self._made.add(call)
+        return call
+
+    def _slot(self, flat: Fetches, feeds: list[Tensor]) -> Slot:
+        return self._watches.slot((tuple(feeds), tuple(flat.tensors), tuple(flat.targets)))
+
+    def _observe(self, call: _Call, slot: Slot, fetched: int, hear: Callable[[list[Observed]], object]) -> None:
+        """Has what a call observes heard.  A call that fails is planned anew."""
+        execute, plan = call.execute, call.plan
+
+        def run(feeds: Any) -> Any:
+            try:
+                results, seen = slot.run(execute, feeds, fetched)
+            except BaseException:
+                call.mutations = -1
+                self._master.forget(plan)
+                raise
+            hear(seen)
+            return results
+
+        call.execute = run
 
     def _check_options(self, options: Any, run_metadata: Any) -> None:
         if options is not None and not isinstance(options, RunOptions):
@@ -374,6 +418,60 @@ class BaseSession:
                 raise
             return error
         return None
+
+    def observe(self, fetches: Any, feed_dict: Any = None, tensors: Any = ".*") -> Observation:
+        """Runs a step, as `run` does, and gives what its tensors were, those in loops, conditionals and functions too.
+
+        ``tensors``: which of them: tensors, operations, names, regular expressions over whole names, or a list of these.  Nothing
+        is simplified away, so a step takes longer and uses more memory than in `run`.
+
+        >>> x = tf.placeholder(tf.float32, [2], name='x')
+        >>> y = tf.reduce_sum(tf.exp(x, name='grown'), name='sum')
+        >>> with tf.Session() as sess:
+        ...     seen = sess.observe(y, {x: [0.0, 0.0]}, 'grown|sum')
+        >>> print(seen.fetched, [(one.name, one.value.tolist()) for one in seen.tensors])
+        2.0 [('grown:0', [1.0, 1.0]), ('sum:0', 2.0)]
+        """
+        self._check_can_run()
+        pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
+        flat, feeds = Fetches(self._graph, fetches), [t for t, _ in pairs]
+        slot = self._slot(flat, feeds)
+        wish = slot.wish(patterns_of(self._graph, tensors), plain=True)
+        plan = self._master.plan(feeds, flat.tensors, flat.targets, observe=wish)
+        call = _Call(self, plan, feeds, flat, self._graph._mutations, self._resources.generation)
+        seen: list[Observed] = []
+        self._observe(call, slot, len(flat.tensors), seen.extend)
+        return Observation(self._execute(call, [v for _, v in pairs]), seen)
+
+    def watch(self, what: Any, call: Callable[[Observed], object] = print_observed, every: int = 1) -> Watch:
+        """Has ``call`` told what a tensor is in each step that computes it; by default it is printed.
+
+        ``what``: as ``tensors`` of `observe`.  ``every``: only in the first of so many steps.  Fetches and results stay as they
+        are.  Steps of one request run one at a time meanwhile; `partial_run` is not watched.  ``stop()`` of the result ends it.
+
+        >>> x = tf.placeholder(tf.float32, [2], name='x')
+        >>> y = tf.reduce_sum(tf.exp(x, name='grown'))
+        >>> with tf.Session() as sess, sess.watch('grown', lambda seen: print(seen.name, seen.value)):
+        ...     print(sess.run(y, {x: [0.0, 0.0]}))
+        grown:0 [1. 1.]
+        2.0
+        """
+        if not callable(call):
+            raise TypeError(f"call must be a function of what is seen, got {call!r} {at()}")
+        if not isinstance(every, int) or every < 1:
+            raise ValueError(f"every must be a number of steps, 1 or more, got {every!r} {at()}")
+        watch = Watch(patterns_of(self._graph, what), every, call, self._unwatch)
+        self._watches.add(watch)
+        self._plan_anew()
+        return watch
+
+    def _unwatch(self, watch: Watch) -> None:
+        self._watches.remove(watch)
+        self._plan_anew()
+
+    def _plan_anew(self) -> None:
+        for call in list(self._made):
+            call.mutations = -1
 
     # ---- partial runs
 

@@ -17,6 +17,7 @@ from headrace.cluster.request import (
     Answer,
     Answered,
     Let,
+    Memory,
     Register,
     Release,
     Request,
@@ -37,6 +38,7 @@ from headrace.core.proto import protos
 from headrace.core.source import at
 from headrace.passes.portable import Portable, holder_of_object
 from headrace.resources.calling.copies import to_host
+from headrace.resources.state.holder import Holder
 from headrace.resources.stepping.saving import current as saving
 from headrace.resources.stepping.saving import deferring
 from headrace.resources.stepping.step import current
@@ -145,6 +147,10 @@ class RemoteRuns:
         stats = protos().StepStats.FromString(answer.statistics)
         shift(stats, clock_offset(asked, answer.now, time_ns()))
         return stats
+
+    def holders(self) -> list[Holder]:
+        answer = self._ask(Memory(self._session), {}, self._seconds())
+        return [Holder(*one) for one in answer.holders]
 
     @staticmethod
     def _seconds() -> float | None:

@@ -154,6 +154,19 @@ class Statistics(Request):
     handle: int
 
 
+class Holders(Answer):
+    """Who holds memory: what `headrace.resources.state.holder.Holder` has, in its order."""
+
+    holders: list[tuple[str, str, str, int, str]]
+
+
+class Memory(Request):
+    """Who holds memory on the task for a session?"""
+
+    answer = Holders
+    session: str
+
+
 class Run(Request):
     """Runs a partition in a step; the tensors are its feeds, those of the answer its results.  ``ended``: steps to forget.
 

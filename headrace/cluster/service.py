@@ -37,10 +37,12 @@ from headrace.cluster.request import (
     Handle,
     HandOver,
     Hello,
+    Holders,
     Introduction,
     Inventory,
     Left,
     Let,
+    Memory,
     Open,
     Ping,
     Pull,
@@ -218,6 +220,10 @@ class TaskService:
     def statistics(self, request: Statistics, message: Message) -> None:
         stats = self._sessions.find(request.session).partitions.statistics(request.handle)
         message.answer(Traced(self.incarnation, stats.SerializeToString(), time_ns()))
+
+    def memory(self, request: Memory, message: Message) -> None:
+        holders = self._sessions.find(request.session).partitions.holders()
+        message.answer(Holders(self.incarnation, [(*one,) for one in holders]))
 
     def run(self, request: Run, message: Message) -> None:
         session = self._sessions.find(request.session)
@@ -538,6 +544,7 @@ _METHODS: Final[dict[str, Answers]] = {
     "register": TaskService.register,
     "trace": TaskService.trace,
     "statistics": TaskService.statistics,
+    "memory": TaskService.memory,
     "run": TaskService.run,
     "abort": TaskService.abort,
     "take": TaskService.take,

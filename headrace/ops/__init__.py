@@ -47,6 +47,7 @@ from headrace.ops import (
     ngram,
     node_state,
     normalization,
+    observe,
     padding,
     parsing,
     partition,

@@ -30,6 +30,7 @@ from headrace.passes.inline import inline
 from headrace.passes.instantiate import Recursion, drop_inputs, instantiate, put_constants
 from headrace.passes.late_read import late_reads
 from headrace.passes.lower import lower, must_lower
+from headrace.passes.observe import Observe, collect, observe
 from headrace.passes.pass_on import CARRIERS, pass_on
 from headrace.passes.place import place
 from headrace.passes.portable import copy_of
@@ -93,6 +94,7 @@ class Options:
     soft_placement: bool = False
     lower: bool = False  # loops and conditionals as primitives
     check_numbers: bool = False  # a step stops where a number becomes NaN or infinite
+    observe: Observe | None = None  # what a step hands to the client beside its fetches
     off: frozenset[str] = frozenset()  # names of passes to leave out
     after_each: Callable[[str, StepGraph], None] | None = None
     before_each: Callable[[Pass, StepGraph], None] | None = None
@@ -209,6 +211,11 @@ def _place(graph: StepGraph, context: Context) -> StepGraph:
     return place(graph, s.devices, s.has_kernel, s.soft_placement, s.reasons, s.whole)
 
 
+def _observe(graph: StepGraph, context: Context) -> StepGraph:
+    wish = context.settings.observe
+    return graph if wish is None else observe(graph, wish)
+
+
 _fold_shapes = _plain(fold_shapes)
 _fold: Rewrite = lambda g, c: fold(g, c.settings.evaluate, c.largest)  # noqa: E731
 _simplify: Rewrite = lambda g, c: simplify(g, c.settings.rewrite)  # noqa: E731
@@ -222,6 +229,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("raise_primitives", Stage.GRAPH, _raise, SIMPLIFY),
     Pass("tie_holders", Stage.GRAPH, _plain(tie_holders)),
     Pass("inline", Stage.GRAPH, _plain(inline)),
+    Pass("observe", Stage.GRAPH, _observe, ("observe",)),  # while the nodes are the user's
     Pass("dereference", Stage.GRAPH, _plain(dereference)),
     Pass("take_turns", Stage.GRAPH, _plain(take_turns)),
     Pass("fold_shapes", Stage.GRAPH, _fold_shapes, SIMPLIFY),
@@ -348,6 +356,8 @@ def make_placed_graph(
     graph = run_stage(Stage.PLACE, graph, context)
     for one in (*bodies_within(graph), graph):
         run_in_place(one, (Stage.READ,), context)
+    if options.observe is not None:
+        collect(graph, options.observe)
     return graph
 
 

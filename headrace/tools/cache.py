@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from headrace.core.table import in_words
 from headrace.runtime.compiler import bound, own_folder
 
 DAY = 86400.0
@@ -29,12 +30,3 @@ def show(prune_days: float | None = None, as_json: bool = False) -> int:
     if prune_days is not None:
         print(f"{in_words(removed)} removed: not used for {prune_days:g} days")
     return 0
-
-
-def in_words(size: float) -> str:
-    """A number of bytes for people."""
-    for unit in ("bytes", "KB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"

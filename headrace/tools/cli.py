@@ -137,6 +137,21 @@ def _add_own(app: Any, typer: Any, as_json: Any) -> None:
     inspect.__doc__ += "\n\nExample: headrace inspect model/"
     app.command(short_help="What is in a checkpoint, SavedModel, graph, event or record file.")(inspect)
 
+    first = Annotated[str, typer.Argument(help="A graph, a SavedModel, or a checkpoint.")]
+    second = Annotated[str, typer.Argument(help="Another one.")]
+    rtol = Annotated[float, typer.Option(help="Relative difference of values that is allowed.", min=0.0)]
+    atol = Annotated[float, typer.Option(help="Absolute difference of values that is allowed.", min=0.0)]
+
+    def compare(first, second, as_json=False, rtol=0.0, atol=0.0):
+        from headrace.tools.compare import show
+
+        raise typer.Exit(show(first, second, as_json, rtol, atol))
+
+    compare.__annotations__ = {"first": first, "second": second, "as_json": as_json, "rtol": rtol, "atol": atol}
+    compare.__doc__ = "Say what differs between two graphs, SavedModels or checkpoints; exits with 1 if anything does."
+    compare.__doc__ += "\n\nExample: headrace compare model/ckpt-1000 model/ckpt-2000"
+    app.command(short_help="What differs between two graphs, SavedModels or checkpoints.")(compare)
+
     def demo(arguments=()):
         from headrace.tools.demo import main as run_demo
 

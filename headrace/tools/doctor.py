@@ -20,9 +20,9 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, Final
 
+from headrace.core.table import in_words
 from headrace.runtime.compiler import own_folder
 from headrace.runtime.compiler.bound import measure
-from headrace.tools.cache import in_words
 from headrace.tools.environment import OTHERS, VARIABLES
 
 INSTALLS: Final = {"headrace": "needed", "headrace[cluster]": "clusters"}  # what pip is asked for, and what that is for

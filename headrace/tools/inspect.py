@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections import Counter
@@ -17,9 +18,9 @@ from itertools import islice
 from typing import Any, Final
 
 import headrace as tf
+from headrace.core.table import Table, in_words
 from headrace.library.saved_model.layout import SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
 from headrace.library.saved_model.loader import parse_saved_model
-from headrace.tools.cache import in_words
 
 LINE: Final = "▁▂▃▄▅▆▇█"
 POINTS: Final = 40  # of a curve
@@ -43,8 +44,8 @@ def show(path: str, as_json: bool = False, limit: int = 50) -> int:
         print(json.dumps(report, indent=1))
         return 0
     rows = report.pop("rows")
-    print(", ".join(f"{name} {value}" if name != "what" else str(value) for name, value in report.items()))
-    _print_table(rows[: limit or None])
+    title = ", ".join(f"{name} {value}" if name != "what" else str(value) for name, value in report.items())
+    print(Table(title, rows[: limit or None]))
     if limit and len(rows) > limit:
         print(f"... and {len(rows) - limit} more: --limit 0 shows all")
     return 0
@@ -69,9 +70,14 @@ def examine(path: str) -> Report:
     )
 
 
-def _examine_folder(path: str) -> Report:
+def holds_saved_model(path: str) -> bool:
+    """Whether a folder is a SavedModel."""
     models = (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT)
-    if any(os.path.exists(os.path.join(path, name)) for name in models):
+    return any(os.path.exists(os.path.join(path, name)) for name in models)
+
+
+def _examine_folder(path: str) -> Report:
+    if holds_saved_model(path):
         return _saved_model(path)
     newest = tf.train.latest_checkpoint(path)
     if newest is not None:
@@ -88,10 +94,13 @@ def _checkpoint(prefix: str) -> Report:
     rows: list[dict[str, Any]] = []
     for name, shape in sorted(reader.get_variable_to_shape_map().items()):
         dtype = types[name]
-        size = int(_product(shape) * max(dtype.size, 0)) if dtype != tf.string else 0
-        rows.append({"variable": name, "dtype": dtype.name, "shape": list(shape), "bytes": size})
-    total = sum(row["bytes"] for row in rows)
-    return {"what": f"checkpoint {prefix}", "variables": len(rows), "size": in_words(total), "rows": rows}
+        count = math.prod(shape)
+        size = int(count * max(dtype.size, 0)) if dtype != tf.string else 0
+        rows.append({"variable": name, "dtype": dtype.name, "shape": list(shape), "count": count, "bytes": size})
+    numbers, total = (sum(row[column] for row in rows) for column in ("count", "bytes"))
+    return {
+        "what": f"checkpoint {prefix}", "variables": len(rows), "numbers": numbers, "size": in_words(total), "rows": rows,
+    }  # fmt: skip
 
 
 def _saved_model(path: str) -> Report:
@@ -115,16 +124,25 @@ def _tensor(info: Any) -> Mapping[str, Any]:
 
 
 def _graph(path: str) -> Report | None:
+    found = read_graph(path)
+    if found is None:
+        return None
+    form, graph = found
+    ops = Counter(node.op for node in graph.node)
+    rows = [{"op": name, "nodes": count} for name, count in ops.most_common()]
+    devices = len({node.device for node in graph.node})
+    return {"what": f"{form} {path}", "nodes": len(graph.node), "devices": devices, "rows": rows}
+
+
+def read_graph(path: str) -> tuple[str, Any] | None:
+    """The form of a graph in a file, GraphDef or MetaGraphDef, and its GraphDef; None if it is neither."""
     with open(path, "rb") as file:
         data = file.read()
     for form, make in (("MetaGraphDef", tf.MetaGraphDef), ("GraphDef", tf.GraphDef)):
         graph = _parsed(make(), data)
         graph = graph.graph_def if graph is not None and form == "MetaGraphDef" else graph
         if graph is not None and graph.node and all(bool(node.op) for node in graph.node):
-            ops = Counter(node.op for node in graph.node)
-            rows = [{"op": name, "nodes": count} for name, count in ops.most_common()]
-            devices = len({node.device for node in graph.node})
-            return {"what": f"{form} {path}", "nodes": len(graph.node), "devices": devices, "rows": rows}
+            return form, graph
     return None
 
 
@@ -230,23 +248,6 @@ def _features(record: bytes) -> Iterator[tuple[str, str, int]]:
     for name, feature in example.features.feature.items():
         kind = feature.WhichOneof("kind") or "none"
         yield name, kind.removesuffix("_list"), len(getattr(feature, kind).value) if kind != "none" else 0
-
-
-def _product(shape: Sequence[int]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size
-
-
-def _print_table(rows: Sequence[Mapping[str, Any]]) -> None:
-    if not rows:
-        return
-    names = list(rows[0])
-    cells = [names, *([str(row.get(name, "")) for name in names] for row in rows)]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(names))]
-    for line in cells:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def main(argv: Sequence[str]) -> int:

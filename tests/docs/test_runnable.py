@@ -17,6 +17,7 @@ PAGES = [
     "estimator.md",
     "explain.md",
     "datasets.md",
+    "debugging.md",
     "input.md",
     "life_of_a_step.md",
     "queues.md",

@@ -17,6 +17,8 @@ WITHOUT_SAMPLES = {
     **{d.name: DATASETS for d in REGISTRY if "/headrace/ops/dataset/" in d.location},
     **{d.name: REPLICAS for d in REGISTRY if "/headrace/ops/replicas.py" in d.location},
     "_CheckNumbers": "beside nodes of a step whose numbers are checked; tests/passes/test_check_numbers.py runs it",
+    "_Observe": "keeps a copy of a value of an observed step; tests/passes/test_observe.py runs it",
+    "_Observed": "gives the copies of an observed step; tests/passes/test_observe.py runs it",
     "BytesInUse": "differs between machines; tests/ops/test_memory_stats.py runs it",
     "BytesLimit": "differs between machines; tests/ops/test_memory_stats.py runs it",
     "MaxBytesInUse": "accelerators have it; tests/gpu_check.py runs it",

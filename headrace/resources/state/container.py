@@ -111,6 +111,11 @@ class Containers:
                 if key[0] is resource_class
             ]
 
+    def everything(self) -> list[tuple[str, _Key, Any]]:
+        """All that there is: container, key, and the thing itself."""
+        with self._lock:
+            return [(container, key, item) for container, store in self._items.items() for key, item in store.items()]
+
     def forget(self, owner: int) -> None:
         """Drops what belongs to one graph alone."""
         with self._lock:

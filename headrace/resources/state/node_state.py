@@ -46,6 +46,11 @@ class NodeStates:
                 self._states[name] = make()
             return self._states[name]
 
+    def all(self) -> dict[str, Any]:
+        """The states that there are, by the names of their nodes."""
+        with self._lock:
+            return dict(self._states)
+
     def resume(self, name: str, state: Any) -> None:
         """Lets a state that was just made go on from what was restored for its node, if anything was."""
         with self._lock:

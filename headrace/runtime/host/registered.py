@@ -19,6 +19,7 @@ from headrace.graph.graph import Graph
 from headrace.passes.step_graph import Node
 from headrace.resources.calling.invoke import bind_attr, find_kernel
 from headrace.resources.state.container import EVERYBODY, Containers
+from headrace.resources.state.holder import Holder, Measure, holders_in
 from headrace.resources.state.node_state import NodeStates
 from headrace.resources.state.replicas.box import Boxes
 from headrace.resources.stepping.step import Steps
@@ -161,6 +162,19 @@ class RegisteredGraph:
             if resume is not None:
                 resume(node.name, state)
             return state
+
+    def holders(self) -> list[Holder]:
+        """Who holds memory here for this session: what is in containers, then states of nodes, then constants of plans."""
+        measure = Measure()
+        found = list(holders_in(self.resources, self.owner, measure))
+        with self._lock:
+            states, constants = self._states.all(), list(self._constants.items())
+        task = f"{self.worker.task}"
+        found += [Holder(type(state).__name__, name, task, measure.of(state)) for name, state in states.items()]
+        by_place: dict[str, int] = {}
+        for (_, _, place), (_, value) in constants:
+            by_place[str(place)] = by_place.get(str(place), 0) + measure.of(value)
+        return found + [Holder("Constants", f"on {place}", task, size) for place, size in by_place.items()]
 
     def close(self) -> None:
         """Ends all steps and forgets the states of nodes; what is in containers stays the worker's."""

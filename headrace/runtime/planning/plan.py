@@ -10,6 +10,7 @@ from typing import Any
 from headrace.core import errors
 from headrace.core.source import user_source
 from headrace.graph.operation import Operation, Tensor
+from headrace.passes.observe import Observe
 from headrace.passes.pipeline import (
     Context,
     Options,
@@ -51,6 +52,7 @@ class Request:
     targets: tuple[Operation, ...]
     later: bool = False  # whether the feeds come while it runs (`PartialRun`)
     check_numbers: bool = False  # whether it stops where a number becomes NaN or infinite
+    observe: Observe | None = None  # what it hands out beside its fetches, after them
 
     @property
     def devices(self) -> Collection[str]:

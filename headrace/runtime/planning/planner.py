@@ -60,10 +60,12 @@ class Planner:
         self.whole: WholeGraph | None = None  # of a session: the client's graph, which decides where state is
 
     def options(self, blueprint: Blueprint | None = None) -> Options:
-        """If numbers are checked, the nodes are those of the user's graph, each with a check beside it."""
+        """If numbers are checked or all is observed, the nodes are those of the user's graph."""
         worker = self.registered.worker
         check_numbers = checks_numbers() or getattr(blueprint, "check_numbers", False)
-        level = -1 if check_numbers else self.config.graph_options.optimizer_options.opt_level
+        observe = getattr(blueprint, "observe", None)
+        plain = check_numbers or (observe is not None and observe.plain)
+        level = -1 if plain else self.config.graph_options.optimizer_options.opt_level
         return Options(
             devices=self.devices,
             evaluate=worker.evaluate,
@@ -73,6 +75,7 @@ class Planner:
             soft_placement=self.config.allow_soft_placement,
             lower=self.lower,
             check_numbers=check_numbers,
+            observe=observe,
             off=passes_off(),
             after_each=self.after_each_pass,
             whole=self.whole,

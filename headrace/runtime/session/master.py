@@ -21,6 +21,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.bodies import held_bodies
 from headrace.passes.choose_device import Chooser
+from headrace.passes.observe import Observe
 from headrace.passes.partition.cut import Cutting
 from headrace.passes.partition.later import feed_later, needed_feeds
 from headrace.passes.partition.partition import Partition, destinations, partition, partition_names
@@ -139,13 +140,15 @@ class Master:
         targets: Sequence[Operation],
         later: bool = False,
         check_numbers: bool = False,
+        observe: Observe | None = None,
     ) -> StepPlan:
         """The cached plan for this request; made again when an existing node of the graph was changed.
 
         ``later``: the feeds come while it runs (`partial_run`).
         ``check_numbers``: it stops where a number becomes NaN or infinite.
+        ``observe``: what it gives after its fetches, as rows of each task.
         """
-        request = Request(tuple(feeds), tuple(fetches), tuple(targets), later, check_numbers)
+        request = Request(tuple(feeds), tuple(fetches), tuple(targets), later, check_numbers, observe)
         key = (request, self.graph._mutations)
         plan = self._plans.get(key)
         if plan is None or plan.generation != self.registered.resources.generation:
@@ -155,6 +158,12 @@ class Master:
             with self._lock:
                 self._plans[key] = plan
         return plan
+
+    def forget(self, plan: StepPlan) -> None:
+        """Makes the plan anew when it is asked for again."""
+        with self._lock:
+            for key in [key for key, one in self._plans.items() if one is plan]:
+                del self._plans[key]
 
     def _make(self, request: Request) -> StepPlan:
         if self._one_partition and not request.later:

@@ -19,6 +19,7 @@ from headrace.passes.partition.later import left_fetches
 from headrace.passes.pipeline import Options, rewrite_placed
 from headrace.passes.portable import Portable, from_portable
 from headrace.passes.step_graph import StepGraph
+from headrace.resources.state.holder import Holder
 from headrace.resources.stepping.rendezvous import Rendezvous
 from headrace.resources.stepping.saving import STAGES, Saving, carried
 from headrace.resources.stepping.step import Event, Step
@@ -75,6 +76,9 @@ class Runs(Protocol):
 
     def statistics(self, handle: int) -> Any:
         """What a traced partition did in its last step, as StepStats."""
+
+    def holders(self) -> list[Holder]:
+        """Who holds memory on the task for this session."""
 
     def side(self, handles: Sequence[int] | None) -> Side:
         """The variables that partitions have to do with, to be watched; None: all of the task."""
@@ -218,6 +222,9 @@ class PartitionWorker:
         traced = self._registered(handle).traced
         assert traced is not None
         return step_stats(traced.recorder, self._graph.worker.device("").name)
+
+    def holders(self) -> list[Holder]:
+        return self._graph.holders()
 
     def _registered(self, handle: int) -> Registered:
         partition = self._partitions.get(handle)

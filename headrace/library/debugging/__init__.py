@@ -1,0 +1,1 @@
+"""Finding mistakes: comparisons of graphs and runs, tables of parameters, and tfdbg's sessions."""
