@@ -41,6 +41,7 @@ def build(typer: Any) -> Any:
     explain.__doc__ = "Run a program up to a step, by default the one of its loop, and say how that step would run."
     explain.__doc__ += "\n\nExample: headrace explain train.py --batch=64"
     app.command(context_settings=OWN_ARGUMENTS, short_help="How a step of a program would run.")(explain)
+    _add_trace(app, typer, program, as_json)
 
     target = Annotated[str, typer.Argument(help="grpc://host:port of any task of the cluster.")]
     once = Annotated[bool, typer.Option("--json", help="Print JSON, once.")]
@@ -60,6 +61,32 @@ def build(typer: Any) -> Any:
     _add_moves(app, typer, target)
     _add_own(app, typer, as_json)
     return app
+
+
+def _add_trace(app: Any, typer: Any, program: Any, as_json: Any) -> None:
+    steps = Annotated[int, typer.Option(help="How many steps to trace.", min=1)]
+    fetch = Annotated[str | None, typer.Option(help="Trace the first request that fetches this tensor or operation.")]
+    out = Annotated[str, typer.Option(help="Where the timeline goes.")]
+    go_on = Annotated[bool, typer.Option("--go-on", help="Let the program go on after the traced steps.")]
+    read = Annotated[bool, typer.Option("--read", help="Judge traces of several workers together: w0.json w1.json ...")]
+
+    svg = Annotated[str | None, typer.Option("--svg", help="Where a picture of the last step goes.")]
+
+    def trace(program, steps=5, fetch=None, out="trace.json", svg=None, go_on=False, read=False, as_json=False):
+        from headrace.tools.trace import Choice, read_traces, trace_program
+
+        choice = Choice(steps, fetch, out, as_json, go_on, svg)
+        raise typer.Exit((read_traces if read else trace_program)(program, choice))
+
+    trace.__annotations__ = {
+        "program": program, "steps": steps, "fetch": fetch, "out": out, "svg": svg, "go_on": go_on, "read": read,
+        "as_json": as_json,
+    }  # fmt: skip
+    trace.__doc__ = (
+        "Run a program, trace some steps of its loop, and say where their time goes: slow ops, waits, stragglers."
+    )
+    trace.__doc__ += "\n\nExample: headrace trace --steps 5 train.py --batch=64"
+    app.command(context_settings=OWN_ARGUMENTS, short_help="Where the time of a program's steps goes.")(trace)
 
 
 def _add_moves(app: Any, typer: Any, target: Any) -> None:

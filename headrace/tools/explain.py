@@ -12,16 +12,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from headrace.client.fetch import Fetches
 from headrace.client.session import BaseSession
 from headrace.core.source import user_source
 from headrace.tensorflow.__main__ import main as run_program
+from headrace.tools.watch import Call, asked, fetches_name, watching
 
 NO_REPEAT = "no request was run twice; --step N explains request N"
 
@@ -45,17 +44,15 @@ class Watch:
     requests: dict[Any, str] = field(default_factory=dict)
     done: bool = False
 
-    def see(self, session: BaseSession, fetches: Any, feed_dict: Any) -> None:
+    def see(self, session: BaseSession, fetches: Any, feed_dict: Any, call: Call) -> Any:
         """Notes a run that is about to begin; ends the program if this is the one to explain."""
-        if self.done or threading.current_thread() is not threading.main_thread():
-            return
-        asked = Fetches(session.graph, fetches)
-        names = [t.name for t in asked.tensors] + [op.name for op in asked.targets]
-        request = (session.graph, *names, None, *(str(getattr(key, "name", key)) for key in feed_dict or ()))
+        if self.done:
+            return call()
+        names, request = asked(session, fetches, feed_dict)
         again = request in self.requests
         self.requests.setdefault(request, f"{_some(names)} (run at {user_source(3)})")
         if not self._is_chosen(again, names):
-            return
+            return call()
         self.done = True
         explanation = session.explain(fetches, feed_dict, passes=self.choice.passes)
         text = (
@@ -66,7 +63,7 @@ class Watch:
 
     def _is_chosen(self, again: bool, names: Sequence[str]) -> bool:
         if self.choice.fetch is not None:
-            return any(self.choice.fetch in (name, name.partition(":")[0]) for name in names)
+            return fetches_name(names, self.choice.fetch)
         if self.choice.step is not None:
             return not again and len(self.requests) == self.choice.step
         return again
@@ -89,33 +86,6 @@ def _some(names: Sequence[str], shown: int = 6) -> str:
     return ", ".join(names[:shown]) + (f", ... ({len(names)} in all)" if len(names) > shown else "")
 
 
-@contextmanager
-def _watching(watch: Watch) -> Iterator[None]:
-    """Sessions tell ``watch`` of their runs, those of their callables too."""
-    run, make_callable = BaseSession.run, BaseSession.make_callable
-
-    def watched_run(self: BaseSession, fetches: Any, feed_dict: Any = None, *more: Any, **options: Any) -> Any:
-        watch.see(self, fetches, feed_dict)
-        return run(self, fetches, feed_dict, *more, **options)
-
-    def watched_callable(
-        self: BaseSession, fetches: Any, feed_list: Any = None, *more: Any, **options: Any
-    ) -> Callable[..., Any]:
-        call = make_callable(self, fetches, feed_list, *more, **options)
-
-        def watched(*values: Any, **call_options: Any) -> Any:
-            watch.see(self, fetches, dict(zip(feed_list or (), values, strict=False)))
-            return call(*values, **call_options)
-
-        return watched
-
-    BaseSession.run, BaseSession.make_callable = watched_run, watched_callable  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        BaseSession.run, BaseSession.make_callable = run, make_callable  # type: ignore[method-assign]
-
-
 def explain_program(program: Sequence[str], choice: Choice) -> int:
     """Runs a program (a file or ``-m`` and a module, then its arguments) up to the step to explain.
 
@@ -123,7 +93,7 @@ def explain_program(program: Sequence[str], choice: Choice) -> int:
     """
     watch = Watch(choice, sys.stdout)
     try:
-        with _watching(watch), redirect_stdout(sys.stderr):
+        with watching(watch.see), redirect_stdout(sys.stderr):
             status = run_program(program)
             if status:
                 return status
