@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from headrace.tools import explain as explaining
 from headrace.tools import launch as launching
@@ -42,6 +42,7 @@ def build(typer: Any) -> Any:
     explain.__doc__ += "\n\nExample: headrace explain train.py --batch=64"
     app.command(context_settings=OWN_ARGUMENTS, short_help="How a step of a program would run.")(explain)
     _add_trace(app, typer, program, as_json)
+    _add_train(app, typer, program)
 
     target = Annotated[str, typer.Argument(help="grpc://host:port of any task of the cluster.")]
     once = Annotated[bool, typer.Option("--json", help="Print JSON, once.")]
@@ -87,6 +88,28 @@ def _add_trace(app: Any, typer: Any, program: Any, as_json: Any) -> None:
     )
     trace.__doc__ += "\n\nExample: headrace trace --steps 5 train.py --batch=64"
     app.command(context_settings=OWN_ARGUMENTS, short_help="Where the time of a program's steps goes.")(trace)
+
+
+def _add_train(app: Any, typer: Any, program: Any) -> None:
+    every = Annotated[float, typer.Option(help="Seconds between two lines of progress; 0: only the last.", min=0.0)]
+    modes = Literal["auto", "off", "always"] | None
+    mode = Annotated[modes, typer.Option("--compile", help="Whether steps are compiled; wins over the program.")]
+    check = Annotated[bool, typer.Option("--check-numerics", help="Stop where a number becomes NaN or infinite.")]
+    traced = Annotated[str | None, typer.Option("--trace", help="Where a timeline of five steps goes.")]
+    lines = Annotated[bool, typer.Option("--json", help="Lines of progress as JSON.")]
+
+    def train(program, every=10.0, mode=None, check=False, trace=None, as_json=False):
+        from headrace.tools.train import Progress, set_environment, train
+
+        set_environment(mode, check)
+        raise typer.Exit(train(program, Progress(every, as_json), trace))
+
+    train.__annotations__ = {
+        "program": program, "every": every, "mode": mode, "check": check, "trace": traced, "as_json": lines
+    }  # fmt: skip
+    train.__doc__ = "Run a TensorFlow 1 program, unedited, and say how fast it goes: a line on stderr now and then."
+    train.__doc__ += "\n\nExample: headrace train --check-numerics train.py --batch=64"
+    app.command(context_settings=OWN_ARGUMENTS, short_help="Run a TensorFlow 1 program, unedited.")(train)
 
 
 def _add_moves(app: Any, typer: Any, target: Any) -> None:
@@ -144,6 +167,20 @@ def _add_own(app: Any, typer: Any, as_json: Any) -> None:
     cache.__annotations__ = {"prune": prune, "as_json": as_json}
     cache.__doc__ = "Say where compiled code is kept and how large it is.\n\nExample: headrace cache --prune 30"
     app.command(short_help="Where compiled code is kept; --prune removes old code.")(cache)
+
+    seconds = Annotated[float, typer.Option(help="How long to measure, in all.", min=0.0)]
+
+    def bench(seconds=10.0, as_json=False):
+        from headrace.tools.bench import bench
+
+        raise typer.Exit(bench(seconds, as_json))
+
+    bench.__annotations__ = {"seconds": seconds, "as_json": as_json}
+    bench.__doc__ = (
+        "Measure this machine for ten seconds: steps of four sizes, a queue, a checkpoint; and say what is usual."
+    )
+    bench.__doc__ += "\n\nExample: headrace bench"
+    app.command(short_help="How fast is this machine?")(bench)
 
     path = Annotated[str, typer.Argument(help="A file, a folder, or the prefix of a checkpoint.")]
     limit = Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)]

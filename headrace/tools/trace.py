@@ -25,6 +25,7 @@ from headrace.library.testing.profiler.timeline import Timeline
 from headrace.runtime.explain.explanation_text import text_table
 from headrace.tensorflow.__main__ import main as run_program
 from headrace.tools.findings import SHOWN, Event, Findings, find
+from headrace.tools.time_text import time_text
 from headrace.tools.trace_picture import picture
 from headrace.tools.watch import Call, asked, fetches_name, watching
 
@@ -199,28 +200,25 @@ def _show(findings: Findings, choice: Choice, plain_micros: int, out: TextIO) ->
     if choice.as_json:
         print(json.dumps({**findings.to_dict(), "timeline": choice.out}, indent=1), file=out, flush=True)
         return
-    plain = f" (the last one before, not traced: {_time(plain_micros)})" if plain_micros else ""
-    largest = [i for i in findings.items if i.share >= 0.005][:SHOWN]
+    plain = f" (the last one before, not traced: {time_text(plain_micros / 1e6)})" if plain_micros else ""
+    first = findings.verdict[0].upper() if len(findings.tasks) == 1 else findings.verdict[0]
+    steps = f"{findings.steps} steps of {time_text(findings.step_micros / 1e6)}{plain}"
+    tasks = [
+        (t.task, f"{t.computes:.0%}", f"{t.waits:.0%}", f"{t.rest:.0%}", time_text(t.own_micros / 1e6))
+        for t in findings.tasks
+    ]
+    items = [
+        (f"{i.share:.0%}", time_text(i.micros / 1e6), i.task, i.what, i.source)
+        for i in findings.items[:SHOWN]
+        if i.share >= 0.005
+    ]
     print(
-        f"{findings.verdict[0].upper() if len(findings.tasks) == 1 else findings.verdict[0]}{findings.verdict[1:]}",
-        f"{findings.steps} steps of {_time(findings.step_micros)}{plain}. Timeline: {choice.out}, to be opened at {VIEWER}",
-        text_table(
-            "Tasks", ("task", "computes", "waits", "neither", "own time"),
-            [(t.task, f"{t.computes:.0%}", f"{t.waits:.0%}", f"{t.rest:.0%}", _time(t.own_micros)) for t in findings.tasks],
-        ),
-        text_table(
-            "Where the time goes", ("share", "per step", "task", "what", "made at"),
-            [(f"{i.share:.0%}", _time(i.micros), i.task, i.what, i.source) for i in largest],
-        ),
+        first + findings.verdict[1:],
+        f"{steps}. Timeline: {choice.out}, to be opened at {VIEWER}",
+        text_table("Tasks", ("task", "computes", "waits", "neither", "own time"), tasks),
+        text_table("Where the time goes", ("share", "per step", "task", "what", "made at"), items),
         sep="\n\n", file=out, flush=True,
     )  # fmt: skip
-
-
-def _time(micros: float) -> str:
-    for size, unit in ((1e6, "s"), (1e3, "ms")):
-        if micros >= size:
-            return f"{micros / size:.3g} {unit}"
-    return f"{micros:.0f} us"
 
 
 def main(argv: Sequence[str]) -> int:
