@@ -13,6 +13,9 @@ from headrace.core.traceback_filter import file_name
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _USER_PARTS = (_PACKAGE + "models" + os.sep, _PACKAGE + "tools" + os.sep)
+_WATCHERS = tuple(
+    f"{_PACKAGE}tools{os.sep}{name}.py" for name in ("explain", "trace", "train", "watch")
+)  # around user code
 _THREADS = threading.Thread.run.__code__.co_filename
 _warned: dict[tuple[object, ...], object] = {}  # so that a warning of a line is shown once
 _internal: dict[str, bool] = {}  # by file: the hash of a code object is computed again each time
@@ -34,11 +37,14 @@ UNKNOWN = Source("<unknown>", 0, "<unknown>")
 
 
 def is_internal(code: CodeType) -> bool:
-    """Whether the code belongs to Headrace itself (models and tools are written like user code, and count as such)."""
+    """Whether the code belongs to Headrace itself.
+
+    Models and tools are written like user code, and count as such, apart from the tools that run a program of the user's.
+    """
     name = code.co_filename
     answer = _internal.get(name)
     if answer is None:
-        internal = name.startswith(_PACKAGE) and not name.startswith(_USER_PARTS)
+        internal = name.startswith(_PACKAGE) and (not name.startswith(_USER_PARTS) or name in _WATCHERS)
         generated = name.startswith("<headrace ") or f"{os.sep}site-packages{os.sep}numpy{os.sep}" in name
         python = name == _THREADS or name.endswith((f"{os.sep}contextlib.py", "<string>"))
         answer = _internal[name] = internal or generated or python

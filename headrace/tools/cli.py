@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from headrace.tools import explain as explaining
 from headrace.tools import launch as launching
@@ -45,6 +45,8 @@ def build(typer: Any) -> Any:
     explain.__doc__ = "Run a program up to a step, by default the one of its loop, and say how that step would run."
     explain.__doc__ += "\n\nExample: headrace explain train.py --batch=64"
     app.command(context_settings=OWN_ARGUMENTS, short_help="How a step of a program would run.")(explain)
+    _add_trace(app, typer, program, as_json)
+    _add_train(app, typer, program)
 
     target = Annotated[str, typer.Argument(help="grpc://host:port of any task of the cluster.")]
     once = Annotated[bool, typer.Option("--json", help="Print JSON, once.")]
@@ -66,6 +68,54 @@ def build(typer: Any) -> Any:
     _add_moves(app, typer, target)
     _add_own(app, typer, as_json)
     return app
+
+
+def _add_trace(app: Any, typer: Any, program: Any, as_json: Any) -> None:
+    steps = Annotated[int, typer.Option(help="How many steps to trace.", min=1)]
+    fetch = Annotated[str | None, typer.Option(help="Trace the first request that fetches this tensor or operation.")]
+    out = Annotated[str, typer.Option(help="Where the timeline goes.")]
+    go_on = Annotated[bool, typer.Option("--go-on", help="Let the program go on after the traced steps.")]
+    read = Annotated[bool, typer.Option("--read", help="Judge traces of several workers together: w0.json w1.json ...")]
+
+    svg = Annotated[str | None, typer.Option("--svg", help="Where a picture of the last step goes.")]
+
+    def trace(program, steps=5, fetch=None, out="trace.json", svg=None, go_on=False, read=False, as_json=False):
+        from headrace.tools.trace import Choice, read_traces, trace_program
+
+        choice = Choice(steps, fetch, out, as_json, go_on, svg)
+        raise typer.Exit((read_traces if read else trace_program)(program, choice))
+
+    trace.__annotations__ = {
+        "program": program, "steps": steps, "fetch": fetch, "out": out, "svg": svg, "go_on": go_on, "read": read,
+        "as_json": as_json,
+    }  # fmt: skip
+    trace.__doc__ = (
+        "Run a program, trace some steps of its loop, and say where their time goes: slow ops, waits, stragglers."
+    )
+    trace.__doc__ += "\n\nExample: headrace trace --steps 5 train.py --batch=64"
+    app.command(context_settings=OWN_ARGUMENTS, short_help="Where the time of a program's steps goes.")(trace)
+
+
+def _add_train(app: Any, typer: Any, program: Any) -> None:
+    every = Annotated[float, typer.Option(help="Seconds between two lines of progress; 0: only the last.", min=0.0)]
+    modes = Literal["auto", "off", "always"] | None
+    mode = Annotated[modes, typer.Option("--compile", help="Whether steps are compiled; wins over the program.")]
+    check = Annotated[bool, typer.Option("--check-numerics", help="Stop where a number becomes NaN or infinite.")]
+    traced = Annotated[str | None, typer.Option("--trace", help="Where a timeline of five steps goes.")]
+    lines = Annotated[bool, typer.Option("--json", help="Lines of progress as JSON.")]
+
+    def train(program, every=10.0, mode=None, check=False, trace=None, as_json=False):
+        from headrace.tools.train import Progress, set_environment, train
+
+        set_environment(mode, check)
+        raise typer.Exit(train(program, Progress(every, as_json), trace))
+
+    train.__annotations__ = {
+        "program": program, "every": every, "mode": mode, "check": check, "trace": traced, "as_json": lines
+    }  # fmt: skip
+    train.__doc__ = "Run a TensorFlow 1 program, unedited, and say how fast it goes: a line on stderr now and then."
+    train.__doc__ += "\n\nExample: headrace train --check-numerics train.py --batch=64"
+    app.command(context_settings=OWN_ARGUMENTS, short_help="Run a TensorFlow 1 program, unedited.")(train)
 
 
 def _add_moves(app: Any, typer: Any, target: Any) -> None:
@@ -123,6 +173,20 @@ def _add_own(app: Any, typer: Any, as_json: Any) -> None:
     cache.__annotations__ = {"prune": prune, "as_json": as_json}
     cache.__doc__ = "Say where compiled code is kept and how large it is.\n\nExample: headrace cache --prune 30"
     app.command(short_help="Where compiled code is kept; --prune removes old code.")(cache)
+
+    seconds = Annotated[float, typer.Option(help="How long to measure, in all.", min=0.0)]
+
+    def bench(seconds=10.0, as_json=False):
+        from headrace.tools.bench import bench
+
+        raise typer.Exit(bench(seconds, as_json))
+
+    bench.__annotations__ = {"seconds": seconds, "as_json": as_json}
+    bench.__doc__ = (
+        "Measure this machine for ten seconds: steps of four sizes, a queue, a checkpoint; and say what is usual."
+    )
+    bench.__doc__ += "\n\nExample: headrace bench"
+    app.command(short_help="How fast is this machine?")(bench)
 
     path = Annotated[str, typer.Argument(help="A file, a folder, or the prefix of a checkpoint.")]
     limit = Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)]

@@ -16,8 +16,7 @@ import json
 import os
 import re
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any, TextIO
@@ -30,6 +29,7 @@ from headrace.library.train.saver.saver import Saver
 from headrace.resources.file.event_file import EventFileWriter
 from headrace.runtime.planning.tier import compile_mode
 from headrace.tensorflow.__main__ import main as run_program
+from headrace.tools.watch import Call, asked, fetches_name, watching
 
 _UPDATE = re.compile(r"(Resource|Sparse)*Apply|(Sparse)?AccumulatorApplyGradient|(Resource)?Accumulator.*Gradient")
 # What hooks ask for between steps: the value of a variable.
@@ -57,19 +57,17 @@ class Watch:
     requests: dict[Any, str] = field(default_factory=dict)
     done: bool = False
 
-    def see(self, session: BaseSession, fetches: Any, feed_dict: Any) -> None:
+    def see(self, session: BaseSession, fetches: Any, feed_dict: Any, call: Call) -> Any:
         """Notes a run that is about to begin; ends the program if this is the one to explain."""
-        if self.done or threading.current_thread() is not threading.main_thread():
-            return
-        asked = Fetches(session.graph, fetches)
-        names = [t.name for t in asked.tensors] + [op.name for op in asked.targets]
-        request = (session.graph, *names, None, *(str(getattr(key, "name", key)) for key in feed_dict or ()))
+        if self.done:
+            return call()
+        names, request = asked(session, fetches, feed_dict)
         again = request in self.requests
         self.requests.setdefault(request, f"{_some(names)} (run at {user_source(3)})")
-        types = _types(asked)
+        types = _types(Fetches(session.graph, fetches))
         in_loop = any(map(_UPDATE.match, types)) or (again and not types <= _READS)
         if not self._is_chosen(in_loop, names):
-            return
+            return call()
         self.done = True
         explanation = session.explain(fetches, feed_dict, passes=self.choice.passes)
         text = (
@@ -82,7 +80,7 @@ class Watch:
 
     def _is_chosen(self, in_loop: bool, names: Sequence[str]) -> bool:
         if self.choice.fetch is not None:
-            return any(self.choice.fetch in (name, name.partition(":")[0]) for name in names)
+            return fetches_name(names, self.choice.fetch)
         if self.choice.step is not None:
             return len(self.requests) == self.choice.step
         return in_loop
@@ -104,9 +102,9 @@ class Watch:
         return "\n".join([f"headrace explain: the program ended: {said}", *(listed or ["  (it ran no step)"])])
 
 
-def _types(asked: Fetches) -> set[str]:
+def _types(flat: Fetches) -> set[str]:
     """The types of the nodes that a request needs."""
-    waiting = [t.op for t in asked.tensors] + list(asked.targets)
+    waiting = [t.op for t in flat.tensors] + list(flat.targets)
     seen = set()
     while waiting:
         op = waiting.pop()
@@ -150,30 +148,6 @@ def _some(names: Sequence[str], shown: int = 6) -> str:
     return ", ".join(names[:shown]) + (f", ... ({len(names)} in all)" if len(names) > shown else "")
 
 
-@contextmanager
-def _watching(watch: Watch) -> Iterator[None]:
-    """Sessions tell ``watch`` of their runs, those of their callables too."""
-    run, make_callable = BaseSession.run, BaseSession.make_callable
-
-    def watched_run(self: BaseSession, fetches: Any, feed_dict: Any = None, *more: Any, **options: Any) -> Any:
-        watch.see(self, fetches, feed_dict)
-        return run(self, fetches, feed_dict, *more, **options)
-
-    def watched_callable(
-        self: BaseSession, fetches: Any, feed_list: Any = None, *more: Any, **options: Any
-    ) -> Callable[..., Any]:
-        call = make_callable(self, fetches, feed_list, *more, **options)
-
-        def watched(*values: Any, **call_options: Any) -> Any:
-            watch.see(self, fetches, dict(zip(feed_list or (), values, strict=False)))
-            return call(*values, **call_options)
-
-        return watched
-
-    with _replaced(BaseSession, "run", watched_run), _replaced(BaseSession, "make_callable", watched_callable):
-        yield
-
-
 def explain_program(program: Sequence[str], choice: Choice) -> int:
     """Runs a program (a file or ``-m`` and a module, then its arguments) up to the step to explain.
 
@@ -181,7 +155,7 @@ def explain_program(program: Sequence[str], choice: Choice) -> int:
     """
     watch = Watch(choice, sys.stdout)
     try:
-        with _watching(watch), _no_files(), redirect_stdout(sys.stderr):
+        with watching(watch.see), _no_files(), redirect_stdout(sys.stderr):
             status = run_program(program)
             if status:
                 return status

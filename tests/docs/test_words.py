@@ -74,7 +74,8 @@ WORDS: Final = {
                 TENSORFLOW,
             ),
             **dict.fromkeys(
-                "cluster/remote.py cluster/request.py cluster/service.py runtime/session/partition_worker.py".split(),
+                "cluster/remote.py cluster/request.py cluster/service.py runtime/session/partition_worker.py"
+                " tools/cli.py tools/findings.py tools/trace.py tools/train.py".split(),
                 "a step with RunOptions.trace_level",
             ),
         },

@@ -67,7 +67,9 @@ def _summary(step: Explanation) -> str:
 
 def _sections(step: Explanation, task: str) -> Iterator[str]:
     def table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-        return _table(title, header, [[str(cell).replace(task, "") if task else str(cell) for cell in r] for r in rows])
+        return text_table(
+            title, header, [[str(cell).replace(task, "") if task else str(cell) for cell in r] for r in rows]
+        )
 
     yield table(
         "Partitions", ("partition", "nodes", "strands", "threads", "sends", "takes", "devices"),
@@ -139,7 +141,7 @@ def _pass(one: ExplainedPass) -> Sequence[Any]:
     return one.name, one.graph, one.before, one.after, gone, f"{new}{' (reordered)' * one.reordered}"
 
 
-def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def text_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     cells = [list(map(str, row)) for row in (header, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     lines = ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells]

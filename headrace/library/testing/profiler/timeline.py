@@ -181,7 +181,7 @@ def _span(slice: _Slice) -> dict[str, Any]:
         "op": slice.op,
         **{f"input{i}": name for i, name in enumerate(slice.inputs)},
     }
-    category, name = "Op", slice.op
+    category, name = "Stage" if _STAGE.match(slice.node.timeline_label) else "Op", slice.op
     if slice.waits:
         category, name = "Wait", f"waits for {wait_cause(slice.op, slice.node.node_name, slice.inputs, slice.device)}"
     if slice.source:

@@ -1,0 +1,243 @@
+"""Where the time of a program's steps goes: some of them are traced, and the timeline is judged in a sentence.
+
+    headrace trace train.py --batch=64          or   python -m headrace.tools.trace train.py --batch=64
+
+The step of the program's loop is traced: the first request that its main thread runs for the second time, or with `--fetch
+loss` the first that fetches `loss`.  The program ends with the last traced step, or goes on with `--go-on`.  Nothing that it
+prints reaches stdout, which has the verdict only.  `--read w0.json w1.json` judges the traces of several workers together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import time_ns
+from typing import Any, TextIO
+
+from headrace.client.session import BaseSession
+from headrace.core.config import RunMetadata, RunOptions
+from headrace.library.testing.profiler.timeline import Timeline
+from headrace.runtime.explain.explanation_text import text_table
+from headrace.tensorflow.__main__ import main as run_program
+from headrace.tools.findings import SHOWN, Event, Findings, find
+from headrace.tools.time_text import time_text
+from headrace.tools.trace_picture import picture
+from headrace.tools.watch import Call, asked, fetches_name, watching
+
+VIEWER = "https://ui.perfetto.dev"
+WARM = 2  # runs of the request before the first that is traced, which plans the traced step and is not shown
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to trace, and what to write."""
+
+    steps: int = 5
+    fetch: str | None = None
+    out: str = "trace.json"
+    as_json: bool = False
+    go_on: bool = False
+    picture: str | None = None
+
+
+@dataclass
+class Tracer:
+    """Traces runs of one request of a program, and says what it found."""
+
+    choice: Choice
+    out: TextIO
+    seen: dict[Any, int] = field(default_factory=dict)  # how often each request was run
+    request: Any = None  # the one that is traced
+    graph: Any = None
+    stats: Any = None  # of all traced steps
+    spans: list[tuple[int, int]] = field(default_factory=list)  # of these, in microseconds
+    plain_micros: int = 0  # the last run that was not traced
+    done: bool = False
+
+    def see(self, session: BaseSession, fetches: Any, feed_dict: Any, call: Call) -> Any:
+        """Runs a step of the program, traced or not; ends the program after the last one."""
+        names, request = ([], None) if self.done else asked(session, fetches, feed_dict)
+        if request is None or not self._is_chosen(request, names):
+            return call()
+        self.request, self.graph = request, session.graph
+        if self.seen[request] <= WARM:
+            began = time_ns()
+            results = call()
+            self.plain_micros = (time_ns() - began) // 1000
+            return results
+        results = self._traced(call)
+        if len(self.spans) == self.choice.steps:
+            self.report()
+            if not self.choice.go_on:
+                raise SystemExit(0)
+        return results
+
+    def _is_chosen(self, request: Any, names: Sequence[str]) -> bool:
+        self.seen[request] = self.seen.get(request, 0) + 1
+        if self.request is not None:
+            return bool(request == self.request)
+        return self.seen[request] > 1 if self.choice.fetch is None else fetches_name(names, self.choice.fetch)
+
+    def _traced(self, call: Call) -> Any:
+        metadata = RunMetadata()
+        began = time_ns()
+        results = call(options=RunOptions(trace_level=RunOptions.FULL_TRACE), run_metadata=metadata)
+        if self.stats is None:  # the first
+            self.stats = type(metadata.step_stats)()
+            return results
+        self.spans.append((began // 1000, time_ns() // 1000))
+        _add(self.stats, metadata.step_stats)
+        return results
+
+    def report(self) -> None:
+        """Writes the timeline of what was traced so far, and the verdict.  Nothing is traced afterwards."""
+        self.done = True
+        events = self.events()
+        _write(events, self.choice)
+        _show(find([events]), self.choice, self.plain_micros, self.out)
+
+    def events(self) -> list[Event]:
+        """The timeline, with a slice for each step."""
+        events: list[Event] = list(Timeline(self.stats, self.graph).events(show_memory=True))
+        pid, tid = (1 + max((event.get(key, 0) for event in events), default=0) for key in ("pid", "tid"))
+        events.append({"name": "process_name", "ph": "M", "pid": pid, "args": {"name": "steps"}})
+        place = {"ph": "X", "cat": "Step", "pid": pid, "tid": tid}
+        return events + [
+            {**place, "name": f"step {i}", "ts": began, "dur": ended - began} for i, (began, ended) in enumerate(self.spans, 1)
+        ]  # fmt: skip
+
+
+def _add(stats: Any, more: Any) -> None:
+    """Adds the nodes of another step, device by device."""
+    devices = {device.device: device for device in stats.dev_stats}
+    for device in more.dev_stats:
+        if device.device in devices:
+            devices[device.device].MergeFrom(_without_name(device))
+        else:
+            stats.dev_stats.add().CopyFrom(device)
+
+
+def _without_name(device: Any) -> Any:
+    copy = type(device)()
+    copy.CopyFrom(device)
+    copy.ClearField("device")
+    return copy
+
+
+def trace_program(program: Sequence[str], choice: Choice) -> int:
+    """Runs a program (a file or ``-m`` and a module, then its arguments) and traces steps of it.
+
+    Returns 0, or 1 if the program ended before a step was traced; what the program raises is raised.
+    """
+    tracer = Tracer(choice, sys.stdout)
+    try:
+        with watching(tracer.see), redirect_stdout(sys.stderr):
+            status = run_program(program)
+            if status:
+                return status
+    except SystemExit:
+        if not tracer.done and not tracer.seen:
+            raise
+    if not tracer.spans:
+        print(f"headrace trace: {_problem(tracer)}", file=sys.stderr)
+        return 1
+    if not tracer.done:
+        tracer.report()
+    return 0
+
+
+def _problem(tracer: Tracer) -> str:
+    needed = f"it takes {WARM + 2} runs of a request to trace one"
+    if tracer.request is not None:
+        return f"the program ended after {tracer.seen[tracer.request]} runs of the request; {needed}"
+    if tracer.choice.fetch is not None:
+        return f"the program ended: no request fetched {tracer.choice.fetch!r}"
+    return f"the program ended: no request was run twice; {needed}"
+
+
+def read_traces(paths: Sequence[str], choice: Choice) -> int:
+    """Judges traces that were written before, one for each worker, and writes them as one."""
+    traces: list[list[Event]] = []
+    try:
+        traces = [json.loads(Path(path).read_text())["traceEvents"] for path in paths]
+        findings = find(traces)
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        print(
+            f"headrace trace: --read takes traces that headrace trace wrote; {', '.join(paths)}: {e}", file=sys.stderr
+        )
+        return 2
+    _write(together(traces), choice)
+    _show(findings, choice, 0, sys.stdout)
+    return 0
+
+
+def together(traces: Sequence[Sequence[Event]]) -> list[Event]:
+    """Several traces as one: processes, threads and arrows get numbers of their own; processes are named after their trace."""
+    joined: list[Event] = []
+    first = dict.fromkeys(("pid", "tid", "id"), 0)
+    for number, events in enumerate(traces, 1):
+        for event in events:
+            moved = {**event, **{key: event[key] + first[key] for key in first if key in event}}
+            if event["name"] == "process_name":
+                moved["args"] = {"name": f"{number}: {event['args']['name']}"}
+            joined.append(moved)
+        first = {key: 1 + max((event.get(key, 0) for event in joined), default=0) for key in first}
+    return joined
+
+
+def _write(events: Sequence[Event], choice: Choice) -> None:
+    Path(choice.out).write_text(json.dumps({"traceEvents": events}, separators=(",", ":")))
+    if choice.picture is not None:
+        Path(choice.picture).write_text(picture(events))
+
+
+def _show(findings: Findings, choice: Choice, plain_micros: int, out: TextIO) -> None:
+    if choice.as_json:
+        print(json.dumps({**findings.to_dict(), "timeline": choice.out}, indent=1), file=out, flush=True)
+        return
+    plain = f" (the last one before, not traced: {time_text(plain_micros / 1e6)})" if plain_micros else ""
+    first = findings.verdict[0].upper() if len(findings.tasks) == 1 else findings.verdict[0]
+    steps = f"{findings.steps} steps of {time_text(findings.step_micros / 1e6)}{plain}"
+    tasks = [
+        (t.task, f"{t.computes:.0%}", f"{t.waits:.0%}", f"{t.rest:.0%}", time_text(t.own_micros / 1e6))
+        for t in findings.tasks
+    ]
+    items = [
+        (f"{i.share:.0%}", time_text(i.micros / 1e6), i.task, i.what, i.source)
+        for i in findings.items[:SHOWN]
+        if i.share >= 0.005
+    ]
+    print(
+        first + findings.verdict[1:],
+        f"{steps}. Timeline: {choice.out}, to be opened at {VIEWER}",
+        text_table("Tasks", ("task", "computes", "waits", "neither", "own time"), tasks),
+        text_table("Where the time goes", ("share", "per step", "task", "what", "made at"), items),
+        sep="\n\n", file=out, flush=True,
+    )  # fmt: skip
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command without typer."""
+    parser = argparse.ArgumentParser(prog="python -m headrace.tools.trace", description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=5, help="how many steps to trace")
+    parser.add_argument("--fetch", help="trace the first request that fetches this tensor or operation")
+    parser.add_argument("--out", default="trace.json", help="where the timeline goes")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--go-on", action="store_true", help="let the program go on after the traced steps")
+    parser.add_argument("--read", action="store_true", help="judge traces that were written before")
+    parser.add_argument("--svg", help="where a picture of the last step goes")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help="a file, or -m and a module, and its arguments")
+    options = parser.parse_args(argv)
+    if not options.program:
+        parser.error("which program?")
+    choice = Choice(options.steps, options.fetch, options.out, options.json, options.go_on, options.svg)
+    return (read_traces if options.read else trace_program)(options.program, choice)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
