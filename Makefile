@@ -8,7 +8,7 @@ RUN_STAMP := $(VENV)/.installed-to-run
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick full check bench worth conformance docs clean
+.PHONY: help demo test quick full check bench worth conformance docs release clean
 
 # Tests are compiled once, also where the environment asks for no bytecode: pytest takes half a minute for it.
 test quick full: export PYTHONDONTWRITEBYTECODE :=
@@ -41,6 +41,9 @@ bench: $(STAMP) ## run the benchmarks
 
 worth: $(STAMP) ## what each optional pass and second implementation earns, beside its lines
 	$(BIN)/python -m benchmarks worth
+
+release: $(STAMP) ## build the wheel and the source archive into dist, and check them; URL=... for the README's links
+	$(BIN)/python scripts/release.py --url '$(URL)'
 
 # HEADRACE_TF_PYTHON names an interpreter that has tensorflow; without it one is installed beside ours and kept.
 TF_VERSION := 2.21.0

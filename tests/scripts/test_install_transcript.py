@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import headrace as tf
-from scripts import prepared
+from scripts import prepared, release
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 COMMANDS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)[0]
@@ -39,7 +39,7 @@ def get_until(address: str, path: str, wanted: str) -> Any:
 
 
 def test_from_a_clone_to_a_model_a_page_and_a_timeline(full_length: None, tmp_path: Path) -> None:
-    prepared.copy_checkout(tmp_path / "headrace")
+    release.copy(tmp_path / "headrace")
     prepared.make(tmp_path / "headrace" / ".venv")
     lines = COMMANDS.splitlines()
     assert lines[-1].startswith("tensorboard ")
