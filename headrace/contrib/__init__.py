@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace as _SimpleNamespace
 
+from headrace.contrib import crf as crf
 from headrace.contrib import data as data
 from headrace.contrib import eager as eager
 from headrace.contrib import distributions as distributions

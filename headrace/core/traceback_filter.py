@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ VARIABLE: Final = "HEADRACE_TRACEBACK"
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _OWN: Final = (_PACKAGE, "<headrace ", "<frozen runpy>", "<frozen importlib")
 _MODELS: Final = (_PACKAGE + "models" + os.sep, _PACKAGE + "examples" + os.sep)  # written as users' code is
-# What Headrace calls, and what calls it back.
 _BELOW: Final = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("torch", "numpy"))
 _RUNNER: Final = os.path.join(_PACKAGE, "tensorflow", "__main__.py")
 _enabled = os.environ.get(VARIABLE, "") != "full"
@@ -40,9 +39,13 @@ def disable_traceback_filtering() -> None:
     _enabled = False
 
 
-def _is_hidden(filename: str) -> bool:
-    own = filename.startswith(_OWN) and not filename.startswith(_MODELS)
-    return own or any(part in filename for part in _BELOW)
+def _hidden(files: Iterable[str]) -> Iterator[bool]:
+    """Which frames are Headrace's, or of what it calls: numpy's and torch's below one of its own."""
+    hidden = False
+    for file in files:
+        own = file.startswith(_OWN) and not file.startswith(_MODELS)
+        hidden = own or (hidden and any(part in file for part in _BELOW))
+        yield hidden
 
 
 def hide_frames(error: BaseException | None) -> None:
@@ -53,7 +56,7 @@ def hide_frames(error: BaseException | None) -> None:
         if _RUNNER in files:  # what is above it, a command line say, is not the program's
             above = len(files) - files[::-1].index(_RUNNER)
             frames, files = frames[above:], files[above:]
-        shown_frames = [at for at, file in zip(frames, files, strict=True) if not _is_hidden(file)]
+        shown_frames = [at for at, hidden in zip(frames, _hidden(files), strict=True) if not hidden]
         if not shown_frames or len(shown_frames) == len(list(_frames(one.__traceback__))):
             continue
         shown: TracebackType | None = None

@@ -32,7 +32,7 @@ def make(oracle: Oracle, family: str) -> dict[str, list[Any]]:
             result = oracle.ask(call)
             if "unknown" in result:
                 raise SystemExit(
-                    f"TensorFlow has no op {name}; list it in NOT_COMPARED of tests/golden/sample_results.py"
+                    f"TensorFlow has no op {name}; list it in NOT_COMPARED of tests/golden/sample_results.py with the reason"
                 )
             entries.append({"call": digest(call), "result": shorten(result, sample_results.random(name, sample))})
     return made

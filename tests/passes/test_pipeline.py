@@ -1,6 +1,8 @@
 """The one list of passes: what it says is what runs."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,3 +123,82 @@ def test_a_step_takes_the_route_of_its_kind(kind, build, plan, monkeypatch):  # 
     route = [stage for stage in dict.fromkeys(ROUTES[kind]) if stage not in (Stage.FRAMES, Stage.CODE)]
     left_out = {Stage.UNROLL, Stage.FUSE} if kind == "primitives" else {Stage.UNROLL}  # no loop; nothing optional
     assert list(dict.fromkeys(seen)) == [stage for stage in route if stage not in left_out]
+
+
+# Passes that the tests know by what they do: where.
+TESTED_BY_EFFECT = {
+    "copy_escaping_reads": "passes/test_state_order.py",
+    "copy_written_reads": "runtime/drive/test_framed.py",
+    "late_reads": "passes/test_late_read.py",
+    "move_waits": "runtime/compiler/test_compile.py",
+    "order_reads": "passes/test_state_order.py",
+    "share_transpose": "passes/test_products.py",
+    "take_turns": "library/control/test_critical_section.py",
+    "tie_holders": "passes/test_raise_primitives.py",
+    "trim_stashes": "autodiff/test_control_flow.py",
+    "write_early": "passes/test_state_order.py",
+}
+
+
+def test_every_pass_has_a_test() -> None:
+    tests = Path(__file__).parent.parent
+    text = "".join(
+        path.read_text()
+        for room in ("passes", "runtime")
+        for path in (tests / room).rglob("test_*.py")
+        if path != Path(__file__)
+    )
+    own = {"check_numbers", "compile_bodies", "compile_regions"}  # in this file
+    untested = {p.name for p in PIPELINE if not re.search(rf"\b{p.name}\b", text)} - own
+    assert untested == set(TESTED_BY_EFFECT), "name a new pass in a test of tests/passes, or in this table"
+    assert [file for file in TESTED_BY_EFFECT.values() if not (tests / file).exists()] == []
+
+
+def _dead(graph: StepGraph) -> list[str]:
+    """The nodes that neither a fetch, a target nor a feed needs."""
+    before = list(graph.nodes)
+    graph.sweep()
+    swept, graph.nodes = set(graph.nodes), before
+    return [node.name for node in before if node not in swept]
+
+
+def test_no_pass_leaves_dead_nodes() -> None:
+    """A pass that takes nodes out of use sweeps them: passes after it would look at them, and place and run them."""
+    x = tf.placeholder(tf.float32, [None, 4, 4, 3], name="x")
+    hidden = tf.layers.batch_normalization(tf.layers.conv2d(x, 4, 3, activation=tf.nn.relu), training=True)
+    rows = tf.reshape(tf.layers.dense(tf.layers.flatten(hidden), 6, activation=tf.tanh), [-1, 2, 3])
+    states, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(5), rows, dtype=tf.float32)
+
+    def turn(i, a):  # type: ignore[no-untyped-def]
+        return i + 1, tf.cond(tf.reduce_sum(a) > 0, lambda: a * 2.0, lambda: a - 1.0)
+
+    loss = tf.reduce_mean(tf.square(tf.while_loop(lambda i, a: i < 3, turn, [0, states])[1]))
+    train = tf.train.AdamOptimizer().minimize(loss, global_step=tf.train.get_or_create_global_step())
+    dead: dict[str, list[str]] = {}
+    seen: set[str] = set()
+
+    def look(name: str, graph: StepGraph) -> None:
+        seen.add(name)
+        if found := _dead(graph):
+            dead[name] = found
+
+    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        session._master.after_each_pass = look
+        session.run(tf.global_variables_initializer())
+        session.run([train, loss], {x: np.ones((2, 4, 4, 3))})
+    assert dead == {} and {"fold", "trim_stashes", "sum_products", "fuse_updates"} <= seen
+
+
+def test_a_dead_node_is_noticed() -> None:
+    x = tf.placeholder(tf.float32, [2], name="x")
+    found: list[list[str]] = []
+
+    def look(name: str, graph: StepGraph) -> None:
+        fetches, graph.fetches = graph.fetches, []
+        found.append(_dead(graph))
+        graph.fetches = fetches
+
+    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        session._master.after_each_pass = look
+        session.run(tf.exp(x, name="y"), {x: [1.0, 2.0]})
+    assert found and all("y" in names for names in found)
