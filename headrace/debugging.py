@@ -12,6 +12,7 @@ from headrace.library.control.assertion import (
     check_numerics as check_numerics, is_non_decreasing as is_non_decreasing, is_numeric_tensor as is_numeric_tensor,
     is_strictly_increasing as is_strictly_increasing, verify_tensor_all_finite as assert_all_finite,
 )
+from headrace.library.debugging import tfdbg as tfdbg
 from headrace.library.debugging.graph_difference import (
     compare_checkpoints as compare_checkpoints, compare_graphs as compare_graphs,
 )
@@ -52,4 +53,5 @@ __all__ = [
     "is_numeric_tensor",
     "is_strictly_increasing",
     "parameter_table",
+    "tfdbg",
 ]
