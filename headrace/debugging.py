@@ -17,6 +17,7 @@ from headrace.library.control.assertion import (
     check_numerics as check_numerics, is_non_decreasing as is_non_decreasing, is_numeric_tensor as is_numeric_tensor,
     is_strictly_increasing as is_strictly_increasing, verify_tensor_all_finite as assert_all_finite,
 )
+from headrace.library.debugging import tfdbg as tfdbg
 from headrace.library.debugging.graph_difference import (
     compare_checkpoints as compare_checkpoints, compare_graphs as compare_graphs,
 )
@@ -60,4 +61,5 @@ __all__ = [
     "is_strictly_increasing",
     "is_traceback_filtering_enabled",
     "parameter_table",
+    "tfdbg",
 ]

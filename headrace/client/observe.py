@@ -6,7 +6,7 @@ import itertools
 import re
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from headrace.core.source import at
@@ -55,8 +55,8 @@ class Slot:
         self._changes = 0
         self._lock = threading.Lock()
 
-    def wish(self, patterns: tuple[str, ...], plain: bool = False) -> Observe:
-        return Observe(f"{_PROCESS}/{self._number}/{self._changes}", patterns, plain)
+    def wish(self, patterns: tuple[str, ...], plain: bool = False, names: Iterable[str] = ()) -> Observe:
+        return Observe(f"{_PROCESS}/{self._number}/{self._changes}", patterns, plain, frozenset(names))
 
     def run(self, execute: Callable[[Any], Any], feeds: Any, fetched: int) -> tuple[Any, list[Observed]]:
         """Runs a step; gives its fetches and what was observed.  After an error the key is another: tasks may keep rows."""

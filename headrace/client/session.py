@@ -10,28 +10,25 @@ import copy
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from headrace.client.feed import expand_feeds, fed_tensors, feeder
 from headrace.client.fetch import Fetches, fetch_key
-from headrace.client.memory_report import MemoryReport
-from headrace.client.observe import Observation, Observed, Slot, Watch, Watches, patterns_of, print_observed
+from headrace.client.inspection import Inspection, run_deadline
+from headrace.client.observe import Watches
 from headrace.client.partial import Partial, checked_feeds
 from headrace.client.tensor_handle import KEEPING, TensorHandle
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
-from headrace.core.errors import NOT_FINITE, InvalidArgumentError, NotFoundError, OpError
+from headrace.core.errors import InvalidArgumentError, NotFoundError, OpError
 from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
+from headrace.passes.observe import Observe
 from headrace.passes.step_graph import Value
 from headrace.resources.calling.value import is_null, meta_returner, returner
-from headrace.resources.state.memory import DeviceStats, device_stats, memory_limit
-from headrace.resources.stepping.step import deadline
+from headrace.resources.state.memory import memory_limit
 from headrace.runtime.drive.plans import StepPlan
-from headrace.runtime.explain.explain import explain_request
-from headrace.runtime.explain.explanation import Explanation
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.session.master import Master
 from headrace.runtime.session.target import (
@@ -137,7 +134,7 @@ def _config(worker: LocalWorker | None, config: ConfigProto | None) -> ConfigPro
     return merged
 
 
-class BaseSession:
+class BaseSession(Inspection):
     """What ``Session`` and ``InteractiveSession`` share."""
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
@@ -195,29 +192,6 @@ class BaseSession:
         """The devices this session may place nodes on."""
         return [DeviceAttributes(d.name, d.device_type, memory_limit(d.torch_device)) for d in self._master.devices]
 
-    def device_stats(self) -> dict[str, DeviceStats]:
-        """How much memory each device has and uses, by its name.
-
-        >>> with tf.Session() as sess:
-        ...     (stats, *_) = [s for name, s in sess.device_stats().items() if 'CPU' in name]
-        ...     print(stats.variable_bytes, stats.bytes_in_use, stats.bytes_limit > 0)
-        0 None True
-        """
-        return {d.name: device_stats(d.name, d.torch_device, self._resources) for d in self._master.devices}
-
-    def memory_report(self) -> MemoryReport:
-        """Who holds memory for this session, on every task: variables, queues, buffers and caches of datasets, tables, constants.
-
-        >>> v = tf.get_variable('big', initializer=tf.zeros([1000]))
-        >>> with tf.Session() as sess:
-        ...     sess.run(v.initializer)
-        ...     report = sess.memory_report()
-        >>> [(one.what, one.name, one.bytes) for one in report.holders if one.what == 'Variable']
-        [('Variable', 'big', 4000)]
-        """
-        self._check_open()
-        return MemoryReport([one for runs in self._master.tasks.values() for one in runs.holders()])
-
     # ---- running
 
     def _lose(self, error: OpError) -> None:
@@ -247,17 +221,20 @@ class BaseSession:
             key, call = None, None
         if call is None or call.mutations != self._graph._mutations or call.generation != self._resources.generation:
             self._check_options(options, run_metadata)
-            with _deadline(options):
+            with run_deadline(options):
                 call, values = self._prepare(key, fetches, feed_dict)
         else:
             values = feed_dict.values() if feed_dict else ()
         if options is not None or run_metadata is not None:
+            if options is not None and options.debug_options.debug_tensor_watch_opts:
+                fed = [tensor for tensor, _ in expand_feeds(self._graph, feed_dict)] if feed_dict else []
+                return self._run_dumped(Fetches(self._graph, fetches), fed, values, options)
             return self._execute_with(call, values, options, run_metadata)
         return self._execute(call, values)
 
     def _execute_with(self, call: _Call, values: Any, options: Any = None, run_metadata: Any = None) -> Any:
         self._check_options(options, run_metadata)
-        with _deadline(options):
+        with run_deadline(options):
             if run_metadata is None:
                 return self._execute(call, values)
             if options is not None and options.output_partition_graphs:
@@ -295,35 +272,18 @@ class BaseSession:
                 f"graph that has them: tf.Session(graph=...). {at()}"
             )
 
-    def _make_call(self, flat: Fetches, feeds: list[Tensor], check_numbers: bool = False) -> _Call:
+    def _make_call(
+        self, flat: Fetches, feeds: list[Tensor], check_numbers: bool = False, observe: Observe | None = None
+    ) -> _Call:
         mutations, generation = self._graph._mutations, self._resources.generation
         slot = self._slot(flat, feeds) if self._watches and not check_numbers else None
-        wish = None if slot is None else slot.wish(self._watches.patterns)
+        wish = observe or (None if slot is None else slot.wish(self._watches.patterns))
         plan = self._master.plan(feeds, flat.tensors, flat.targets, check_numbers=check_numbers, observe=wish)
         call = _Call(self, plan, feeds, flat, mutations, generation)
-        if slot is not None:
-            self._observe(call, slot, len(flat.tensors), self._watches.hear)
+        if slot is not None and observe is None:
+            self._hear(call, slot, len(flat.tensors), self._watches.hear)
         self._made.add(call)
         return call
-
-    def _slot(self, flat: Fetches, feeds: list[Tensor]) -> Slot:
-        return self._watches.slot((tuple(feeds), tuple(flat.tensors), tuple(flat.targets)))
-
-    def _observe(self, call: _Call, slot: Slot, fetched: int, hear: Callable[[list[Observed]], object]) -> None:
-        """Has what a call observes heard.  A call that fails is planned anew."""
-        execute, plan = call.execute, call.plan
-
-        def run(feeds: Any) -> Any:
-            try:
-                results, seen = slot.run(execute, feeds, fetched)
-            except BaseException:
-                call.mutations = -1
-                self._master.forget(plan)
-                raise
-            hear(seen)
-            return results
-
-        call.execute = run
 
     def _check_options(self, options: Any, run_metadata: Any) -> None:
         if options is not None and not isinstance(options, RunOptions):
@@ -363,115 +323,11 @@ class BaseSession:
                     None,
                     f"this callable takes {len(feeds)} values to feed, got {len(values)}; it feeds {names} {at()}",
                 )
+            if options and (of_run := options.get("options")) and of_run.debug_options.debug_tensor_watch_opts:
+                return self._run_dumped(flat, feeds, values, of_run)
             return self._execute_with(call, values, **options) if options else self._execute(call, values)
 
         return run
-
-    def explain(
-        self, fetches: Any, feed_dict: Any = None, feeds: Sequence[Any] | None = None,
-        passes: bool | str | Iterable[str] = False,
-    ) -> Explanation:  # fmt: skip
-        """How ``run(fetches, feed_dict)`` would run: where each node is and why, what is sent, which strands are compiled.
-
-        Plans the step and runs nothing.  Instead of ``feed_dict``, whose values are not used, ``feeds`` lists what is fed.
-        ``passes`` adds what each pass did: True for all passes, or the names of some.
-
-        >>> x = tf.placeholder(tf.float32, [2], name='x')
-        >>> with tf.device('/cpu:0'):
-        ...     y = tf.exp(x, name='y')
-        >>> with tf.Session() as sess:
-        ...     step = sess.explain(y, feeds=[x])
-        >>> [(n.name, n.device[-5:], n.cause) for n in step.nodes if n.name == 'y']
-        [('y', 'CPU:0', 'asked')]
-        """
-        self._check_can_run()
-        if feed_dict and feeds is not None:
-            raise ValueError(f"explain takes feed_dict or feeds, got both {at()}")
-        if feeds is not None and not isinstance(feeds, (list, tuple)):
-            raise TypeError(f"feeds must be a list of what is fed, got {feeds!r} {at()}")
-        fed = fed_tensors(self._graph, feeds or ())
-        if feed_dict:
-            fed = [tensor for tensor, _ in expand_feeds(self._graph, feed_dict)]
-        flat = Fetches(self._graph, fetches)
-        return explain_request(self._master, fed, flat.tensors, flat.targets, passes)
-
-    def find_nan(self, fetches: Any, feed_dict: Any = None) -> InvalidArgumentError | None:
-        """Runs a step, as `run` does, until a number becomes NaN or infinite; returns the error that says where, or None.
-
-        The error names the op, the line that made it, and the range of its inputs.  The step stops there; if none is found
-        it has run to its end.  ``HEADRACE_CHECK_NUMERICS=1`` has every step of a program raise that error.
-
-        >>> x = tf.placeholder(tf.float32, [2], name='x')
-        >>> loss = tf.reduce_sum(tf.log(x, name='risky'))
-        >>> with tf.Session() as sess:
-        ...     error = sess.find_nan(loss, {x: [1.0, 0.0]})
-        ...     print(error.op.name, sess.find_nan(loss, {x: [1.0, 2.0]}))
-        risky None
-        """
-        self._check_can_run()
-        pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
-        call = self._make_call(Fetches(self._graph, fetches), [t for t, _ in pairs], check_numbers=True)
-        try:
-            self._execute(call, [v for _, v in pairs])
-        except InvalidArgumentError as error:
-            if NOT_FINITE not in error.message:
-                raise
-            return error
-        return None
-
-    def observe(self, fetches: Any, feed_dict: Any = None, tensors: Any = ".*") -> Observation:
-        """Runs a step, as `run` does, and gives what its tensors were, those in loops, conditionals and functions too.
-
-        ``tensors``: which of them: tensors, operations, names, regular expressions over whole names, or a list of these.  Nothing
-        is simplified away, so a step takes longer and uses more memory than in `run`.
-
-        >>> x = tf.placeholder(tf.float32, [2], name='x')
-        >>> y = tf.reduce_sum(tf.exp(x, name='grown'), name='sum')
-        >>> with tf.Session() as sess:
-        ...     seen = sess.observe(y, {x: [0.0, 0.0]}, 'grown|sum')
-        >>> print(seen.fetched, [(one.name, one.value.tolist()) for one in seen.tensors])
-        2.0 [('grown:0', [1.0, 1.0]), ('sum:0', 2.0)]
-        """
-        self._check_can_run()
-        pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
-        flat, feeds = Fetches(self._graph, fetches), [t for t, _ in pairs]
-        slot = self._slot(flat, feeds)
-        wish = slot.wish(patterns_of(self._graph, tensors), plain=True)
-        plan = self._master.plan(feeds, flat.tensors, flat.targets, observe=wish)
-        call = _Call(self, plan, feeds, flat, self._graph._mutations, self._resources.generation)
-        seen: list[Observed] = []
-        self._observe(call, slot, len(flat.tensors), seen.extend)
-        return Observation(self._execute(call, [v for _, v in pairs]), seen)
-
-    def watch(self, what: Any, call: Callable[[Observed], object] = print_observed, every: int = 1) -> Watch:
-        """Has ``call`` told what a tensor is in each step that computes it; by default it is printed.
-
-        ``what``: as ``tensors`` of `observe`.  ``every``: only in the first of so many steps.  Fetches and results stay as they
-        are.  Steps of one request run one at a time meanwhile; `partial_run` is not watched.  ``stop()`` of the result ends it.
-
-        >>> x = tf.placeholder(tf.float32, [2], name='x')
-        >>> y = tf.reduce_sum(tf.exp(x, name='grown'))
-        >>> with tf.Session() as sess, sess.watch('grown', lambda seen: print(seen.name, seen.value)):
-        ...     print(sess.run(y, {x: [0.0, 0.0]}))
-        grown:0 [1. 1.]
-        2.0
-        """
-        if not callable(call):
-            raise TypeError(f"call must be a function of what is seen, got {call!r} {at()}")
-        if not isinstance(every, int) or every < 1:
-            raise ValueError(f"every must be a number of steps, 1 or more, got {every!r} {at()}")
-        watch = Watch(patterns_of(self._graph, what), every, call, self._unwatch)
-        self._watches.add(watch)
-        self._plan_anew()
-        return watch
-
-    def _unwatch(self, watch: Watch) -> None:
-        self._watches.remove(watch)
-        self._plan_anew()
-
-    def _plan_anew(self) -> None:
-        for call in list(self._made):
-            call.mutations = -1
 
     # ---- partial runs
 
@@ -528,13 +384,6 @@ class BaseSession:
         return flat.rebuild(results)
 
     # ---- life
-
-    def waiting(self) -> str:
-        """What the steps of this session wait for just now, one line each; empty if none waits.
-
-        A step that has waited for ten seconds logs this by itself, once.
-        """
-        return self._master.registered.steps.report()
 
     def as_default(self) -> Any:
         """Makes this the default session of the thread inside a ``with`` block (the default graph stays)."""
@@ -641,9 +490,3 @@ class InteractiveSession(BaseSession):
                 if scope is not None:
                     scope.__exit__(None, None, None)
         super().close()
-
-
-def _deadline(options: RunOptions | None) -> AbstractContextManager[None]:
-    """Inside, a run with these options must be over in time."""
-    seconds = 0.0 if options is None else options.timeout_in_ms / 1000
-    return deadline(seconds) if seconds > 0 else nullcontext()

@@ -247,6 +247,24 @@ class ConfigProto(Message):
     device_threads: dict[str, int] = nested()
 
 
+class DebugTensorWatch(Message):
+    """A tensor whose value a run leaves in files, as each of the debug ops gives it."""
+
+    node_name: str = ""
+    output_slot: int = 0
+    debug_ops: list[str] = nested()
+    debug_urls: list[str] = nested()
+    tolerate_debug_op_creation_failures: bool = False
+
+
+class DebugOptions(Message):
+    """What tfdbg asks of a run."""
+
+    debug_tensor_watch_opts: list[DebugTensorWatch] = nested()
+    global_step: int = 0
+    reset_disk_byte_usage: bool = False
+
+
 class RunOptions(Message):
     """The configuration of one `Session.run`."""
 
@@ -273,7 +291,7 @@ class RunOptions(Message):
     timeout_in_ms: int = 0
     inter_op_thread_pool: int = 0
     output_partition_graphs: bool = False
-    debug_options: Any = None
+    debug_options: DebugOptions = nested()
     report_tensor_allocations_upon_oom: bool = False
     experimental: Experimental = nested()
 

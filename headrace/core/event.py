@@ -18,7 +18,8 @@ from headrace.core import wire
 _VALUE: Final = 1
 _TAG, _SIMPLE_VALUE, _IMAGE, _HISTOGRAM, _AUDIO, _NODE_NAME, _TENSOR, _METADATA = 1, 2, 4, 5, 6, 7, 8, 9
 # Fields of Event
-_WALL_TIME, _STEP, FILE_VERSION, GRAPH_DEF, SUMMARY, SESSION_LOG, RUN_METADATA, META_GRAPH = 1, 2, 3, 4, 5, 7, 8, 9
+_WALL_TIME, _STEP, FILE_VERSION, GRAPH_DEF, SUMMARY, LOG_MESSAGE, SESSION_LOG = 1, 2, 3, 4, 5, 6, 7
+RUN_METADATA, META_GRAPH = 8, 9
 
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")

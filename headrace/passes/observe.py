@@ -31,6 +31,7 @@ class Observe:
     key: str
     patterns: tuple[str, ...]
     plain: bool = False
+    names: frozenset[str] = frozenset()  # of tensors, beside those that patterns fit
 
     @cached_property
     def _match(self) -> re.Pattern[str]:
@@ -38,7 +39,7 @@ class Observe:
 
     def wants(self, name: str) -> bool:
         """Whether the tensor of this name is observed: a pattern fits its whole name, or that of its node."""
-        return self._match.fullmatch(name) is not None
+        return name in self.names or self._match.fullmatch(name) is not None
 
 
 def observe(graph: StepGraph, wish: Observe) -> StepGraph:

@@ -34,6 +34,13 @@ data.ops.dataset_ops         data library.data.dataset
 data.ops.iterator_ops        data library.data.iterator
 data.ops.readers             data
 data.util.nest               nest
+debug                        library.debugging.tfdbg
+debug.lib.debug_data         library.debugging.tfdbg library.debugging.tfdbg.dump_dir
+debug.lib.debug_utils        library.debugging.tfdbg
+debug.wrappers.dumping_wrapper library.debugging.tfdbg
+debug.wrappers.framework     library.debugging.tfdbg
+debug.wrappers.hooks         library.debugging.tfdbg
+debug.wrappers.local_cli_wrapper library.debugging.tfdbg
 eager.backprop               .
 eager.context                .
 eager.def_function           .

@@ -69,7 +69,7 @@ def test_constants() -> None:
 
 def test_run_options_and_metadata() -> None:
     options = RunOptions(trace_level=RunOptions.FULL_TRACE, timeout_in_ms=100)
-    assert options.trace_level is RunOptions.TraceLevel.FULL_TRACE and options.debug_options is None
+    assert options.trace_level is RunOptions.TraceLevel.FULL_TRACE and not options.debug_options.debug_tensor_watch_opts
     metadata = RunMetadata()
     assert metadata.step_stats is metadata.cost_graph is None and metadata.partition_graphs == []
     metadata.step_stats = stats = object()

@@ -89,7 +89,7 @@ WORDS: Final = {
         held=(ast.ClassDef, ast.FunctionDef),
     ),  # fmt: skip
     "lease": Word("resources/state/lease.py ops/lease.py library/train/"),
-    "explain": Word("runtime/explain/ client/session.py tools/", {"cluster/remote.py": "an error, with its node"}),
+    "explain": Word("runtime/explain/ client/inspection.py tools/", {"cluster/remote.py": "an error, with its node"}),
     "strand": Word("passes/ runtime/"),
     "stash": Word("autodiff/ graph/graph_def.py library/system/graph_util.py ops/stash.py passes/"),
     "tier": Word("runtime/"),

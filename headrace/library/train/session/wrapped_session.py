@@ -297,8 +297,7 @@ def _merged_options(of_caller: RunOptions | None, of_hooks: list[RunOptions]) ->
         if options.inter_op_thread_pool > 0:
             merged.inter_op_thread_pool = options.inter_op_thread_pool
         merged.output_partition_graphs = merged.output_partition_graphs or options.output_partition_graphs
-        if options.debug_options is not None:
-            merged.debug_options = options.debug_options
+        merged.debug_options.debug_tensor_watch_opts.extend(options.debug_options.debug_tensor_watch_opts)
         if options.report_tensor_allocations_upon_oom:
             merged.report_tensor_allocations_upon_oom = True
     return merged
