@@ -17,6 +17,7 @@ PAGES = [
     "estimator.md",
     "explain.md",
     "datasets.md",
+    "how_to.md",
     "input.md",
     "life_of_a_step.md",
     "queues.md",
