@@ -18,6 +18,7 @@ PAGES = [
     "explain.md",
     "datasets.md",
     "debugging.md",
+    "how_to.md",
     "input.md",
     "life_of_a_step.md",
     "queues.md",

@@ -15,14 +15,18 @@ ROOT = Path(__file__).parent.parent.parent
 PYTHON = Path(os.environ.get("HEADRACE_DOCS_PYTHON", ROOT / ".venv-docs/bin/python"))
 
 
-@pytest.fixture(scope="module")
-def reference() -> ModuleType:
-    """docs/site/reference.py, which is in no package."""
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs/site/reference.py")
+def load(name: str) -> ModuleType:
+    """A file of docs/site, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/site/{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    return load("reference")
 
 
 def test_a_function_has_its_parameters_and_its_example(reference: ModuleType) -> None:
@@ -42,6 +46,11 @@ def test_a_thing_is_described_under_its_shortest_name(reference: ModuleType) -> 
     homes = {id(tf.reshape): reference.Name("tf", "reshape", tf.reshape)}
     assert "- `tf.manip.reshape`: {py:obj}`tf.reshape`" in reference.page("tf.manip", tf.manip, homes)
     assert "{py:function} tf.manip.roll(" in reference.page("tf.manip", tf.manip, {})
+
+
+def test_the_pictures_are_as_they_are_drawn() -> None:
+    for name, draw in load("pictures").PICTURES.items():
+        assert (ROOT / "docs" / name).read_text() == draw(), "python docs/site/pictures.py draws them again"
 
 
 @pytest.mark.timeout(1200)
