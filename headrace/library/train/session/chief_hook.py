@@ -31,7 +31,7 @@ class ChiefHook(SessionRunHook):
 
     The hook's ``after_create_session`` is called when a session begins that leads, or when the process takes over.  A saver hook
     is given the lease, so that what it writes is fenced by it.  A save that fails ends the program that was started as the chief;
-    one that has taken over trains on, or a full disk would end all workers, one after the other.
+    one that has taken over trains on, or a full disk would end all workers, one after the other.  At the end both say so.
     """
 
     def __init__(self, hook: Any, lease: ChiefLease) -> None:
@@ -72,8 +72,7 @@ class ChiefHook(SessionRunHook):
         if not self._awake or self._awake != self._lease.number:
             return
         try:
-            with self._may_fail():
-                self._hook.end(session)
+            self._hook.end(session)
         except AbortedError as error:
             if self._lease.number == self._awake:
                 raise

@@ -102,9 +102,11 @@ def test_a_worker_that_took_over_and_cannot_save_trains_on(
     failed = said(caplog, "could not save, trains on, and tries again later")
     assert ["model.ckpt-1_temp" in failed[0], "model.ckpt-6_temp" in failed[1], len(failed)] == [True, True, 2]
     assert saved(tmp_path) == 0
-    assert [worker.step() for _ in range(4)] == [8, 9, 10, 11]
+    assert [worker.step() for _ in range(5)] == [8, 9, 10, 11, 12]
     assert saved(tmp_path) == 11
-    worker.end()
+    (tmp_path / "model.ckpt-12_temp").touch()
+    with pytest.raises(tf.errors.OpError, match="model.ckpt-12_temp"):  # nobody trains on: what is not saved is lost
+        worker.end()
 
 
 def test_a_chief_that_comes_back_stands_in_line(
