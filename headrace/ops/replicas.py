@@ -27,7 +27,7 @@ from headrace.resources.stepping.waiting import Later
 
 replica = op(
     "_Replica(; shared_name: string, container: string, worker: string, workers: int, gathers: bool, needed: int, "
-    "grace: float, staleness: int, elastic: bool, copies: bool, all_reduce: bool) -> (handle: resource)",
+    "grace: float, staleness: int, elastic: bool, copies: bool, all_reduce: bool, said: string) -> (handle: resource)",
     handle=True, stateful=True, host=True,
 )  # fmt: skip
 replica.not_differentiable()

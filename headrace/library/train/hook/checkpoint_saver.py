@@ -85,10 +85,10 @@ class CheckpointSaverHook(SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         step = session.run(self._global_step_tensor)
+        self._timer.update_last_triggered_step(step)
         if self._summary_writer is not None:
             self._write_graph(self._summary_writer)
         self._save(session, step)
-        self._timer.update_last_triggered_step(step)
 
     def _write_graph(self, writer: FileWriter) -> None:
         graph = context.get_default_graph()

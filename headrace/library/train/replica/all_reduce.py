@@ -89,7 +89,7 @@ class AllReduceOptimizer(ReplicasOptimizer):
         with control_dependencies([update.ticket.op]):
             means: dict[Any, Any] = {v: place.mean(number, number) for v, place in places.items()}
             means |= {v: place.mean(update.counted, update.present) for v, place in sparse.items()}
-        made = self._opt.apply_gradients([(means.get(v), v) for _, v in pairs], step)
+        made = self._apply([(means.get(v), v) for _, v in pairs], step)
         with control_dependencies([made]):
             values = [read(variable) for variable in self._dense]
         with colocate_with(self._state.op):

@@ -13,6 +13,7 @@ from headrace.library.train.optimizer.optimizer import Optimizer
 from headrace.library.train.replica.all_reduce import AllReduceOptimizer
 from headrace.library.train.replica.local_steps import LocalStepsOptimizer
 from headrace.library.train.replica.replicas_optimizer import ReplicasOptimizer
+from headrace.library.train.replica.sync_replicas_optimizer import SyncReplicasOptimizer
 
 AUTO: Final = "auto"
 DENSE: Final = ("servers", "all_reduce")
@@ -51,8 +52,8 @@ def replicas(
     - "async": each worker applies its gradients when it has them, and waits for nobody.
     - "stale": the same, but a worker may be ``staleness`` steps ahead of the slowest at most.
     - "sync": an update takes the mean of the gradients of all workers.
-    - "backup": an update takes the first ``workers - backups`` gradients (``backups``: 1), and drops the others; with
-      ``backups="auto"`` their number follows the times that workers take, for the most gradients a second.
+    - "backup": an update takes the first ``workers - backups`` gradients (``backups``: 1, or 0 with one worker), and drops the
+      others; with ``backups="auto"`` their number follows the times that workers take, for the most gradients a second.
     - "quorum": an update takes the gradients that are there ``grace_ms`` milliseconds (0) after the first ``quorum``.
     - "local": each worker trains a copy of the trainable variables.  After ``steps`` steps the variables become the mean of the
       copies of all workers, or ``outer``, an optimizer, takes the way from the variables to that mean for a gradient; then the
@@ -79,8 +80,9 @@ def replicas(
     ...     print(sess.run(x), optimizer.report(sess)["updates"])
     1.0 2
     """
-    if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"optimizer must be a tf.train.Optimizer, got {optimizer!r} {at()}")
+    _check_optimizer("optimizer", optimizer)
+    if outer is not None:
+        _check_optimizer("outer", outer)
     if mode not in MODES:
         raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}; got {mode!r} {at()}")
     if dense not in DENSE:
@@ -90,7 +92,7 @@ def replicas(
         modes = ", ".join(repr(other) for other, what in MODES.items() if what.sums)
         raise ValueError(f"dense='all_reduce' is for the modes {modes}, and the mode is {mode!r} {at()}")
     _check_number("workers", workers, 1)
-    given = {
+    given: dict[str, Any] = {
         "backups": backups, "staleness": staleness, "quorum": quorum, "grace_ms": grace_ms, "steps": steps, "outer": outer,
     }  # fmt: skip
     for key, value in given.items():
@@ -101,7 +103,8 @@ def replicas(
             raise ValueError(f"mode {mode!r} needs {key} {at()}")
     needed = 0
     if mode == "backup":
-        needed = _without_backups(workers, 1 if backups is None else backups)
+        backups = min(1, workers - 1) if backups is None else backups
+        needed = _without_backups(workers, backups)
     elif quorum is not None:
         _check_number("quorum", quorum, 1)
         if quorum > workers:
@@ -111,17 +114,23 @@ def replicas(
         _check_number("staleness", staleness, 0)
     if grace_ms is not None and not (isinstance(grace_ms, (int, float)) and 0 <= grace_ms < float("inf")):
         raise ValueError(f"grace_ms must be a number of milliseconds, got {grace_ms!r} {at()}")
+    if steps is not None:
+        _check_number("steps", steps, 1)
+    given |= {"backups": backups, "outer": outer and type(outer).__name__, "dense": dense, "elastic": bool(elastic)}
+    said = {"mode": mode, "workers": workers} | {key: value for key, value in given.items() if value is not None}
     rule = {
         "workers": workers, "gathers": MODES[mode].gathers, "needed": needed, "grace": (grace_ms or 0) / 1000,
         "staleness": -1 if staleness is None else staleness, "elastic": bool(elastic), "copies": steps is not None,
-        "all_reduce": all_reduce,
+        "all_reduce": all_reduce, "said": ", ".join(f"{key}={value!r}" for key, value in said.items()),
     }  # fmt: skip
     if steps is None:
         return (AllReduceOptimizer if all_reduce else ReplicasOptimizer)(optimizer, rule, name)
-    _check_number("steps", steps, 1)
-    if outer is not None and not isinstance(outer, Optimizer):
-        raise TypeError(f"outer must be a tf.train.Optimizer, got {outer!r} {at()}")
     return LocalStepsOptimizer(optimizer, rule, name, steps, outer)
+
+
+def _check_optimizer(name: str, value: Any) -> None:
+    if not isinstance(value, Optimizer) or isinstance(value, (ReplicasOptimizer, SyncReplicasOptimizer)):
+        raise TypeError(f"{name} must be a tf.train.Optimizer, and none of replicas; got {value!r} {at()}")
 
 
 def _without_backups(workers: int, backups: int | str) -> int:

@@ -144,12 +144,17 @@ class ReplicasOptimizer(Optimizer):
             places = [(None if g is None else Place(self._name, g, v), v) for g, v in pairs]
             update = self._next_update(step)
             means = [(None if place is None else place.mean(update.counted, update.present), v) for place, v in places]
-            self._make_updates(update, self._opt.apply_gradients(means, step), step)
+            self._make_updates(update, self._apply(means, step), step)
             member = read(self._state)
             done = [place.put(member, g) for (place, _), (g, _) in zip(places, pairs, strict=True) if place is not None]
         else:
-            done = [self._opt.apply_gradients(pairs, step)]
+            done = [self._apply(pairs, step)]
         return self._arrive(done, step, name)
+
+    def _apply(self, pairs: GradsAndVars, step: Any) -> Operation:
+        """An update by the wrapped optimizer; its variables are named as without replicas, so that checkpoints fit."""
+        with name_scope(""):
+            return self._opt.apply_gradients(pairs, step)
 
     def _arrive(self, done: Sequence[Operation], step: Any, name: str | None = None) -> Operation:
         """Waits until this worker may go on, and notes for what."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from headrace.core.errors import AbortedError
+from headrace.core.errors import AbortedError, OpError, UnavailableError
 from headrace.library import log
 from headrace.library.state.global_step import get_global_step
 from headrace.library.train.hook.checkpoint_saver import CheckpointSaverHook
@@ -28,7 +30,8 @@ class ChiefHook(SessionRunHook):
     """Calls a hook while this process holds the lease of its job.
 
     The hook's ``after_create_session`` is called when a session begins that leads, or when the process takes over.  A saver hook
-    is given the lease, so that what it writes is fenced by it.
+    is given the lease, so that what it writes is fenced by it.  A save that fails ends the program that was started as the chief;
+    one that has taken over trains on, or a full disk would end all workers, one after the other.  At the end both say so.
     """
 
     def __init__(self, hook: Any, lease: ChiefLease) -> None:
@@ -62,7 +65,8 @@ class ChiefHook(SessionRunHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         if self._asked:
-            self._hook.after_run(run_context, run_values)
+            with self._may_fail():
+                self._hook.after_run(run_context, run_values)
 
     def end(self, session: Any) -> None:
         if not self._awake or self._awake != self._lease.number:
@@ -82,7 +86,20 @@ class ChiefHook(SessionRunHook):
         if number:
             with session.graph.as_default():
                 self._begin()
-                self._hook.after_create_session(session, self._coord)
+                with self._may_fail():
+                    self._hook.after_create_session(session, self._coord)
+
+    @contextmanager
+    def _may_fail(self) -> Iterator[None]:
+        """A save, in a process that has taken over; the loss of a task is no failure of a save."""
+        try:
+            yield
+        except (AbortedError, UnavailableError):
+            raise
+        except OpError as error:
+            if self._lease.is_chief or not isinstance(self._hook, CheckpointSaverHook):
+                raise
+            log.error("%s could not save, trains on, and tries again later: %s", self._lease.who, error)
 
 
 class TakeOverHook(SessionRunHook):

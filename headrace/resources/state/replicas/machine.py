@@ -42,6 +42,7 @@ class Rule:
     ``staleness``: without ``gathers``, how many steps a member may be ahead of the slowest; -1 for any.
     ``copies``: what is gathered are not gradients but the members' copies of the variables.
     ``all_reduce``: dense gradients are summed from member to member, and variables passed on.
+    ``said``: all of this as the program said it, and what only workers know.
     """
 
     workers: int = 1
@@ -52,6 +53,7 @@ class Rule:
     elastic: bool = True
     copies: bool = False
     all_reduce: bool = False
+    said: str = ""
 
 
 # ---- events

@@ -94,14 +94,10 @@ class Replicas:
     def check(self, rule: Rule) -> None:
         """Refuses who trains by other rules under this name."""
         if rule != self.rule:
-            differ = [
-                f"{key} {there!r}, not {asdict(rule)[key]!r}"
-                for key, there in asdict(self.rule).items()
-                if there != asdict(rule)[key]
-            ]
             raise InvalidArgumentError(
                 None, None,
-                f"replicas {self.name!r} have {', '.join(differ)}: all workers must pass the same, or another name",
+                f"replicas {self.name!r} have {self.rule.said}, and this worker has {rule.said}: all workers must pass the same, "
+                "or another name",
             )  # fmt: skip
 
     # ---- what members do

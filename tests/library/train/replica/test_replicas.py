@@ -26,7 +26,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "adam": lambda: tf.train.AdamOptimizer(0.05),
 }
 MODES: dict[str, dict[str, Any]] = {
-    "async": {}, "stale": {"staleness": 0}, "sync": {}, "backup": {"backups": 0}, "quorum": {"quorum": 1, "grace_ms": 5},
+    "async": {}, "stale": {"staleness": 0}, "sync": {}, "backup": {}, "quorum": {"quorum": 1, "grace_ms": 5},
     "local": {"steps": 1},
 }  # fmt: skip
 
@@ -79,6 +79,20 @@ def test_one_worker_trains_as_without_it_bit_for_bit(mode: str, optimizer: str) 
 
 
 BOTH = pytest.mark.parametrize("dense", ["servers", "all_reduce"])
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"mode": mode, **MODES[mode]} for mode in MODES] + [{"mode": "sync", "dense": "all_reduce"}]
+)
+def test_a_checkpoint_has_the_names_of_the_optimizer_alone(arguments: dict[str, Any]) -> None:
+    names = []
+    for wrap in (lambda one: one, lambda one: tf.train.replicas(one, **arguments)):
+        with tf.Graph().as_default():
+            Model(wrap, "adam")
+            names.append({variable.op.name for variable in tf.global_variables()})
+    if arguments["mode"] == "local":  # slots are the worker's own
+        names[0] = {name for name in names[0] if "Adam" not in name and "power" not in name}
+    assert names[0] == names[1]
 
 
 # ---- several workers: threads on one server
@@ -468,14 +482,33 @@ def test_nobody_makes_updates_without_queue_runners() -> None:
                 session.run(model.train, model.feeds(slice(None)), options=options)
 
 
-def test_workers_that_differ_are_refused(server: Any) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            {"mode": "sync", "workers": 3, "dense": "all_reduce"},
+            "mode='sync', workers=3, dense='all_reduce', elastic=True",
+        ),
+        ({"mode": "backup", "workers": 2}, "mode='backup', workers=2, backups=1, dense='servers', elastic=True"),
+        (
+            {"mode": "local", "workers": 2, "steps": 4},
+            "mode='local', workers=2, steps=4, dense='servers', elastic=True",
+        ),
+    ],
+)
+def test_workers_that_differ_are_refused(server: Any, arguments: dict[str, Any], said: str) -> None:
+    here = {"mode": "local", "workers": 2, "steps": 3} if "steps" in arguments else {"mode": "sync", "workers": 2}
     with tf.Graph().as_default(), tf.device(place(0)):
-        Model(lambda one: tf.train.replicas(one, "sync", 2))
+        Model(lambda one: tf.train.replicas(one, **here))
         with tf.train.MonitoredTrainingSession(server.target), tf.Graph().as_default(), tf.device(place(1)):
-            Model(lambda one: tf.train.replicas(one, "sync", 3, dense="all_reduce"))
-            differ = "have workers 2, not 3, all_reduce False, not True"
-            with pytest.raises(tf.errors.InvalidArgumentError, match=differ):
+            Model(lambda one: tf.train.replicas(one, **arguments))
+            with pytest.raises(tf.errors.InvalidArgumentError) as error:
                 tf.train.MonitoredTrainingSession(server.target, is_chief=False)
+    there = ", ".join(f"{key}={value!r}" for key, value in here.items())
+    assert (
+        f"replicas 'replicas' have {there}, dense='servers', elastic=True, and this worker has {said}: all workers" in
+        error.value.message
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -505,10 +538,13 @@ def test_mistakes(arguments: dict[str, Any], message: str) -> None:
 
 
 def test_mistakes_of_type() -> None:
-    with pytest.raises(TypeError, match=r"optimizer must be a tf\.train\.Optimizer, got 'sgd'"):
+    with pytest.raises(TypeError, match=r"optimizer must be a tf\.train\.Optimizer, and none of replicas; got 'sgd'"):
         tf.train.replicas("sgd")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"outer must be a tf\.train\.Optimizer, got 1"):
+    with pytest.raises(TypeError, match=r"outer must be a tf\.train\.Optimizer, and none of replicas; got 1"):
         tf.train.replicas(tf.train.GradientDescentOptimizer(0.1), "local", steps=1, outer=1)  # type: ignore[arg-type]
+    for wrapped in (tf.train.replicas(OPTIMIZERS["sgd"]()), tf.train.SyncReplicasOptimizer(OPTIMIZERS["sgd"](), 1)):
+        with pytest.raises(TypeError, match="and none of replicas; got <headrace"):
+            tf.train.replicas(wrapped)
 
 
 def test_mistakes_in_the_graph() -> None:
