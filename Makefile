@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick full check bench worth conformance clean
+.PHONY: help demo test quick full check pictures bench worth conformance clean
 
 # Tests are compiled once, also where the environment asks for no bytecode: pytest takes half a minute for it.
 test quick full: export PYTHONDONTWRITEBYTECODE :=
@@ -33,6 +33,9 @@ check: $(STAMP) ## lint, format, types, import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+pictures: $(STAMP) ## make the pictures of TensorBoard in docs/pictures anew; needs Chromium and the extra `browser`
+	HEADRACE_PICTURES=docs/pictures $(BIN)/python -m pytest -n 0 -q --ring full tests/examples/test_dashboard.py
 
 bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
