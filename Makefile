@@ -8,7 +8,7 @@ RUN_STAMP := $(VENV)/.installed-to-run
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick full check bench worth conformance docs release clean
+.PHONY: help demo test quick full check pictures bench worth conformance docs release clean
 
 # Tests are compiled once, also where the environment asks for no bytecode: pytest takes half a minute for it.
 test quick full: export PYTHONDONTWRITEBYTECODE :=
@@ -35,6 +35,9 @@ check: $(STAMP) ## lint, format, types, import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+pictures: $(STAMP) ## make the pictures of TensorBoard in docs/pictures anew; needs Chromium and the extra `browser`
+	HEADRACE_PICTURES=docs/pictures $(BIN)/python -m pytest -n 0 -q --ring full tests/examples/test_dashboard.py
 
 bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
