@@ -317,7 +317,7 @@ def check_a_traced_step_has_the_device_and_its_memory():
     (gpu,) = [e["pid"] for e in events if e["ph"] == "M" and e["args"]["name"].endswith("GPU:0 Compute")]
     slices = [e for e in events if e["ph"] == "X" and e["pid"] == gpu]
     products = [e for e in slices if e["name"] == "MatMul"]
-    assert len(products) >= 5 and all(e["dur"] > 0 and "gpu_check.py" in e["args"]["source"] for e in products)
+    assert len(products) >= 2 and all(e["dur"] > 0 and "gpu_check.py" in e["args"]["source"] for e in products)
     assert any("cuda:0" in e["name"] and e["args"]["bytes"] > 0 for e in events if e["ph"] == "C")
     if "OUT" in os.environ:
         text = timeline.generate_chrome_trace_format(show_memory=True)

@@ -10,7 +10,7 @@ from typing import Any
 from headrace.client.fetch import Fetches
 from headrace.client.session import BaseSession
 
-Call = Callable[..., Any]  # runs the step; takes other `options` and `run_metadata` than those of the program
+Call = Callable[..., Any]  # runs the step; takes both `options` and `run_metadata` in place of the program's, or none
 Around = Callable[
     [BaseSession, Any, Any, Call], Any
 ]  # gets session, fetches, feeds and the call; returns the step's results
@@ -24,8 +24,11 @@ def watching(around: Around) -> Iterator[None]:
     def watched_run(
         self: BaseSession, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        def call(options: Any = options, run_metadata: Any = run_metadata) -> Any:
-            return run(self, fetches, feed_dict, options, run_metadata)
+        def call(**other: Any) -> Any:
+            results = run(self, fetches, feed_dict, **{"options": options, "run_metadata": run_metadata, **other})
+            if other and run_metadata is not None:  # the program looks at its own
+                run_metadata.step_stats = other["run_metadata"].step_stats
+            return results
 
         return around(self, fetches, feed_dict, call) if _is_main() else call()
 

@@ -77,6 +77,27 @@ with local_cluster(ps=1, workers=3) as cluster:
             thread.join()
 """
 
+MONITORED = """
+import tensorflow as tf
+
+step = tf.train.get_or_create_global_step()
+bump = tf.assign_add(step, 1, name="bump")
+
+
+class Hook(tf.train.SessionRunHook):
+    def before_run(self, context):
+        return tf.train.SessionRunArgs(step, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
+
+    def after_run(self, context, values):
+        assert len(values.run_metadata.step_stats.dev_stats) == 1
+
+
+with tf.train.MonitoredTrainingSession(hooks=[Hook(), tf.train.StopAtStepHook(12)]) as sess:
+    while not sess.should_stop():
+        sess.run(bump)
+print("the end")
+"""
+
 
 def run(*arguments, folder, text=None):
     if text is not None:
@@ -110,6 +131,13 @@ def test_a_straggler_over_tasks(tmp_path, full_length):
     events = json.loads((tmp_path / "cluster.json").read_text())["traceEvents"]
     assert {e["name"] for e in events if e.get("cat") == "Wait"} >= {"waits for worker 2", "waits for queue input_2"}
     assert any(e["ph"] == "f" for e in events)
+
+
+def test_a_monitored_session_whose_hook_traces_too(tmp_path, full_length):
+    done = run("--go-on", "program.py", folder=tmp_path, text=MONITORED)
+    assert done.returncode == 0, done.stderr
+    assert "AssignAdd `bump`" in done.stdout and "program.py:5" in done.stdout
+    assert "the end" in done.stderr, "the program has gone on"
 
 
 def written(folder, worker, took):
