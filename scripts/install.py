@@ -52,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if status:
             say(f"step {number} failed with status {status}: {' '.join(step)}")
             return status
+    say(f"Installed: {megabytes(options.into)} MB")
     return 0
 
 

@@ -75,7 +75,7 @@ def test_it_looks_once_an_hour(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "more.so" not in left(place)
 
 
-def test_one_process_looks_at_a_time(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_process_looks_at_a_time(full_length: None, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_CACHE_GB", "0.001")
     write(place / "looked", 0, 2)
     with open(place / "looked", "r+b") as file:
