@@ -122,7 +122,7 @@ class CrfDecodeForwardRnnCell(CrfForwardRnnCell):
 class CrfDecodeBackwardRnnCell(RNNCell):
     """One step back along the pointers: outputs and state are the tags, [batch, 1]."""
 
-    def __init__(self, num_tags: int) -> None:
+    def __init__(self, num_tags: int | None) -> None:
         super().__init__()
         self._tags = num_tags
 
