@@ -382,8 +382,10 @@ def places(module: str) -> tuple[str, ...] | None:
         return ("",)
     if module.startswith("contrib.") and ".python" in module:
         last = module.rpartition(".")[2]
-        if ".nets" in module or last.startswith("_") or not last.islower():
-            return None  # slim's networks are not here; and no module has such a name: it was a function's or a class's
+        if last.startswith("_") or not last.islower():
+            return None  # no module has such a name: it was a function's or a class's
+        if ".nets" in module:
+            return (f"contrib.slim.nets{module.partition('.nets')[2]}",)
         return (
             module.partition(".python")[0],
         )  # contrib.layers.python.layers and the like: all of it is in contrib.layers

@@ -4,6 +4,7 @@ from headrace.contrib.slim import initializers as initializers
 from headrace.contrib.slim import learning as learning
 from headrace.contrib.slim import losses as losses
 from headrace.contrib.slim import model_analyzer as model_analyzer
+from headrace.contrib.slim import nets as nets
 from headrace.contrib.slim import regularizers as regularizers
 from headrace.contrib.slim import utils as utils
 from headrace.contrib.slim import variables as variables

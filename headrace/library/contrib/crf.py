@@ -122,7 +122,7 @@ class CrfDecodeForwardRnnCell(CrfForwardRnnCell):
 class CrfDecodeBackwardRnnCell(RNNCell):
     """One step back along the pointers: outputs and state are the tags, [batch, 1]."""
 
-    def __init__(self, num_tags: int) -> None:
+    def __init__(self, num_tags: int | None) -> None:
         super().__init__()
         self._tags = num_tags
 
@@ -170,8 +170,9 @@ def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) ->
 def viterbi_decode(score: np.ndarray, transition_params: np.ndarray) -> tuple[list[int], float]:
     """The best tags of one sequence, and their score, from arrays: ``score`` [time, tags].  Builds no graph.
 
-    >>> tf.contrib.crf.viterbi_decode(np.array([[1., 0.], [0., 1.]]), np.array([[3., 0.], [0., 0.]]))
-    ([0, 0], 4.0)
+    >>> tags, score = tf.contrib.crf.viterbi_decode(np.array([[1., 0.], [0., 1.]]), np.array([[3., 0.], [0., 0.]]))
+    >>> tags
+    [0, 0]
     """
     best = score[0]
     pointers = []
