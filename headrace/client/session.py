@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 from headrace.client.feed import expand_feeds, fed_tensors, feeder
 from headrace.client.fetch import Fetches, fetch_key
+from headrace.client.growth import Growth
 from headrace.client.inspection import Inspection, run_deadline
 from headrace.client.observe import Watches
 from headrace.client.partial import Partial, checked_feeds
 from headrace.client.tensor_handle import KEEPING, TensorHandle
+from headrace.core.card import card
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
 from headrace.core.errors import InvalidArgumentError, NotFoundError, OpError
 from headrace.core.source import at
@@ -156,6 +158,7 @@ class BaseSession(Inspection):
         self._calls: dict[Any, _Call] = {}
         self._made: weakref.WeakSet[_Call] = weakref.WeakSet()  # all of them, those of make_callable too
         self._watches = Watches()
+        self._growth = Growth()
         self._partials: dict[str, Partial] = {}
         self._partial_count = 0
         self._lock = threading.Lock()
@@ -174,6 +177,17 @@ class BaseSession(Inspection):
         _live.add(self)
 
     # ---- properties
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open"
+        where = f" on {self._target!r}" if self._target else ""
+        size = f"{len(self._graph._nodes)} nodes, {len(self._master.devices)} devices"
+        return f"<tf.{type(self).__name__}{where}, graph of {size}, {state}>"
+
+    def _repr_html_(self) -> str:
+        devices = [device.name for device in self._master.devices]
+        facts = {"target": self._target, "nodes": len(self._graph._nodes), "devices": ", ".join(devices)}
+        return card(f"tf.{type(self).__name__}", facts | {"state": "closed" if self._closed else "open"})
 
     @property
     def graph(self) -> Graph:
@@ -253,6 +267,7 @@ class BaseSession(Inspection):
     def _prepare(self, key: Any, fetches: Any, feed_dict: Any) -> tuple[_Call, Any]:
         """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""
         self._check_can_run()
+        self._growth.note(self._graph._nodes)
         pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
         flat = Fetches(self._graph, fetches)
         call = self._make_call(flat, [t for t, _ in pairs])

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes
+from headrace.core.card import card
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import UNKNOWN
@@ -213,6 +214,9 @@ class Immediate(Tensor):
     def gpu(self, gpu_index: int = 0) -> EagerTensor:
         """A tensor with this value on a GPU."""
         return self._copy_to(torch.device("cuda", gpu_index))
+
+    def _repr_html_(self) -> str:
+        return card("tf.Tensor", {"shape": _dims(self), "dtype": self._dtype.name, "value": _shown(self, str)})
 
     def __repr__(self) -> str:
         return f"<tf.Tensor: id={id(self)}, shape={_dims(self)}, dtype={self._dtype.name}, numpy={_shown(self, repr)}>"

@@ -22,6 +22,7 @@ from headrace.graph import context
 from headrace.graph.added_attr import AddedAttrs, added, checked_attr_scope, checked_kernel_labels
 from headrace.graph.infer import infer_shapes, rule_error, shape_error
 from headrace.graph.operation import Operation, Tensor
+from headrace.graph.picture import graph_html, graph_svg
 from headrace.graph.scope import ColocationScope, ControlScope, DeviceScope, ThreadScopes, setting
 from headrace.graph.text import to_text
 
@@ -544,6 +545,8 @@ class Graph:
     def to_text(self) -> str:
         """One line a node; see graph/text.py."""
         return to_text(self._nodes)
+
+    _repr_html_, _repr_svg_ = graph_html, graph_svg
 
     def __str__(self) -> str:
         return f"Graph with {len(self._nodes)} operations\n{self.to_text()}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from headrace.core.card import card
 from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape, as_shape
@@ -76,6 +77,11 @@ class Tensor:
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Computes this tensor in ``session`` or the default session."""
         return default_session(session, self.graph, "eval").run(self, feed_dict)
+
+    def _repr_html_(self) -> str:
+        facts = {"shape": self._shape, "dtype": self._dtype.name, "made by": self.op.type, "device": self.device}
+        facts["line"] = self.op.source
+        return card(f"tf.Tensor {self.name}", facts)
 
     def __repr__(self) -> str:
         return f"<tf.Tensor '{self.name}' shape={self._shape!s} dtype={self._dtype.name}>"
@@ -304,6 +310,13 @@ class Operation:
 
     def __deepcopy__(self, memo: Any) -> Operation:
         return self
+
+    def _repr_html_(self) -> str:
+        gives = ", ".join(f"{t.name} {t.dtype.name}{t.shape}" for t in self.outputs)
+        takes = ", ".join(t.name for t in self.inputs)
+        return card(
+            f"tf.Operation {self.name}", {"type": self.type, "takes": takes, "gives": gives, "line": self.source}
+        )
 
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"

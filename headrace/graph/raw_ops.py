@@ -13,6 +13,7 @@ from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.signature import REQUIRED
 from headrace.graph.build import call
 from headrace.graph.context import get_default_graph as _default
+from headrace.graph.op_help import op_help
 
 # TensorFlow's Python names of arguments that have another name in its graphs.
 _REDUCTION = {"axis": "reduction_indices"}
@@ -43,7 +44,7 @@ def __getattr__(name: str) -> Callable[..., _Any]:
         return call(op_def, args, kwargs)
 
     add_node.__name__ = add_node.__qualname__ = name
-    add_node.__doc__ = f"Adds a node of type {name}: {op_def.signature}"
+    add_node.__doc__ = op_help(op_def, _shown_names(op_def))
     add_node.__signature__ = _signature(op_def)  # type: ignore[attr-defined]
     add_node.op_def = op_def  # type: ignore[attr-defined]
     _made.add(name)
@@ -51,10 +52,14 @@ def __getattr__(name: str) -> Callable[..., _Any]:
     return add_node
 
 
+def _shown_names(op_def: OpDef) -> dict[str, str]:
+    """What Python calls arguments that have another name in graphs."""
+    return {graph_name: name for name, graph_name in _PUBLIC.get(op_def.name, {}).items()}
+
+
 def _signature(op_def: OpDef) -> Signature:
     """What editors and ``inspect`` show: inputs, attributes without a default, the others, and the name."""
-    attrs = op_def.signature.attrs
-    shown = {graph_name: name for name, graph_name in _PUBLIC.get(op_def.name, {}).items()}
+    attrs, shown = op_def.signature.attrs, _shown_names(op_def)
     names = [a.name for a in op_def.signature.inputs] + [a.name for a in attrs if a.default is REQUIRED]
     defaults = {a.name: _shown(a.default) for a in attrs if a.default is not REQUIRED}
     parameters = [Parameter(shown.get(name, name), Parameter.POSITIONAL_OR_KEYWORD) for name in names]

@@ -68,6 +68,28 @@ def test_every_name_has_a_docstring() -> None:
     assert not problems, "\n".join(problems)
 
 
+# How many things have each part of a whole docstring.  These numbers may only rise.
+WHOLE = {"Args:": 799, "Returns:": 798, "example": 975}
+
+
+def test_no_docstring_loses_a_part() -> None:
+    texts = [inspect.getdoc(value) or "" for value in {id(v): v for v in NAMES.values() if is_own(v)}.values()]
+    found = {part: sum(part in text for text in texts) for part in ("Args:", "Returns:")}
+    found["example"] = sum(">>> " in text or "Example: " in text for text in texts)
+    assert {part: count for part, count in found.items() if count < WHOLE[part]} == {}, found
+    assert all(text.partition("\n")[0].strip() for text in texts), "each begins with a summary"
+
+
+def test_help_of_an_op_says_what_it_takes_and_gives() -> None:
+    text = inspect.getdoc(tf.raw_ops.TopKV2) or ""
+    assert "  input: a tensor of real numbers (T), of rank 1 or more." in text
+    assert "  sorted: a bool (default: True)" in text
+    assert "  A named tuple of tensors: values (T), indices (int32)." in text
+    assert "Example: ``tf.raw_ops.TopKV2(input=input, k=k)``" in text
+    assert "  axis: a tensor of int32 or int64 (Tidx)." in (inspect.getdoc(tf.raw_ops.Sum) or "")
+    assert "The operation." in (inspect.getdoc(tf.raw_ops.NoOp) or "")
+
+
 @pytest.mark.parametrize(
     "name", ["tf.nn.conv2d", "tf.raw_ops.MatMul", "tf.Session", "tf.train.AdamOptimizer", "tf.layers.dense"]
 )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
+from headrace.core.card import card
 from headrace.core.shape import TensorShape
 from headrace.core.source import at
 from headrace.core.tensor_spec import TensorSpec
@@ -103,6 +104,15 @@ class Dataset:
     @property
     def output_classes(self) -> Any:
         return structure.classes_of(self.element_spec)
+
+    def _repr_html_(self) -> str:
+        steps: list[str] = []
+        tensor: Tensor | None = self._variant_tensor
+        while tensor is not None and hasattr(tensor.op, "inputs"):
+            steps.append(tensor.op.type.removesuffix("V2").removesuffix("Dataset"))
+            tensor = next((t for t in tensor.op.inputs if t.dtype == dtypes.variant), None)
+        facts = {"types": self.output_types, "shapes": self.output_shapes, "steps": " → ".join(reversed(steps))}
+        return card("tf.data.Dataset", facts)
 
     def __repr__(self) -> str:
         shapes = str(nest.map_structure(str, self.output_shapes)).replace("'", "")

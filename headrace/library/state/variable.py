@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from headrace.core import dtypes, errors
+from headrace.core.card import card
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
@@ -523,6 +524,9 @@ class Variable(metaclass=VariableMeta):
 
     def __deepcopy__(self, memo: Any) -> Variable:
         return self
+
+    def _repr_html_(self) -> str:
+        return card(repr(self), {"trainable": self.trainable, "device": self.device})
 
     def __repr__(self) -> str:
         if isinstance(self._variable, Immediate):
