@@ -9,6 +9,7 @@ The cluster's key is needed, as by every client.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -23,12 +24,9 @@ def move(target: str, task: str, to: str, port: int = 0, wait: float = 60.0) -> 
     """Moves a task and says where it is now; returns 0, 1 if it stays where it was, 2 if the arguments are wrong."""
     try:
         address = move_task(target, task, to, port, wait)
-    except (OpError, ImportError) as e:
-        print(f"headrace move: {e.message if isinstance(e, OpError) else e}", file=sys.stderr)
-        return 1
-    except ValueError as e:
-        print(f"headrace move: {e}", file=sys.stderr)
-        return 2
+    except (OpError, ImportError, ValueError) as e:
+        print(f"headrace move: {_said(e)}", file=sys.stderr)
+        return 2 if isinstance(e, ValueError) else 1
     print(f"{task} is at {address} now")
     return 0
 
@@ -43,12 +41,17 @@ def serve(address: str, cluster: str | None = None, tasks: Sequence[str] = ()) -
             task_name(task)
         server = serve_without_task(address)
     except (OpError, ImportError, ValueError) as e:
-        print(f"headrace serve: {e.message if isinstance(e, OpError) else e}", file=sys.stderr)
+        print(f"headrace serve: {_said(e)}", file=sys.stderr)
         return 2
     try:
         return _serve(server, address, cluster or "", tasks)
     except (KeyboardInterrupt, Terminated):
         return 0
+
+
+def _said(error: Exception) -> str:
+    """What an error says, without the line of the program that called: that is this file."""
+    return re.sub(r" \(at [^()]*\)$", "", error.message if isinstance(error, OpError) else str(error))
 
 
 def _serve(server: Server, address: str, cluster: str, tasks: Sequence[str]) -> int:

@@ -171,7 +171,8 @@ def _memory(process: int) -> int:
 def test_what_move_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     (address,) = free_addresses(1)
     assert move(f"grpc://{address}", "ps", address) == 2
-    assert 'headrace move: a task is named "ps:2"' in capsys.readouterr().err
+    said = """headrace move: a task is named "ps:2" or "/job:ps/task:2": received 'ps'\n"""
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize(("address", "cluster", "tasks", "words"), [

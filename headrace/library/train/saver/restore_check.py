@@ -70,7 +70,10 @@ def _check(checkpoint: Checkpoint, variable: Tensor, reshaped: bool, restore: Op
     if names is None or slices is None:
         return
     name, spec = names[index].decode(), slices[index].decode()
-    entry = checkpoint.entry(name)
+    try:
+        entry = checkpoint.entry(name)
+    except errors.NotFoundError as e:
+        raise errors.NotFoundError(None, None, f"{e.message} (for what was made at {variable.op.source})") from None
     dtype = restore.outputs[index].dtype
     if entry.dtype != dtype:
         raise _mismatch(checkpoint, variable, name, f"dtype {dtype.name}", f"dtype {entry.dtype.name}")

@@ -90,7 +90,7 @@ def checked_intervals(secs: Any, steps: Any) -> tuple[float | None, int | None]:
     """The two arguments of a session, at most one of which is asked for; None for 0."""
     for name, value in (("copies_secs", secs), ("copies_steps", steps)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0):
-            raise ValueError(f"{name} must be a number, or None for no copies, got {value!r} {at()}")
+            raise ValueError(f"{name} must be a number of at least 0, or None for no copies; got {value!r} {at()}")
     if secs and steps:
         raise ValueError(
             f"copies_secs or copies_steps says how often variables are copied, not both: got {secs!r} and {steps!r} {at()}"
