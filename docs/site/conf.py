@@ -29,6 +29,7 @@ html_theme = "furo"
 html_title = "Headrace"
 html_extra_path = ["index.html"]
 html_copy_source = False
+html_show_copyright = False
 toc_object_entries = False
 myst_heading_anchors = 4
 

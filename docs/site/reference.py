@@ -124,7 +124,7 @@ def summary(path: str, module: ModuleType) -> str:
 
 def index(found: list[tuple[str, ModuleType]]) -> str:
     """The page that leads to the others."""
-    lines = [f"- [{path}]({path}.md) {summary(path, module)}" for path, module in found]
+    lines = [f"- [{path}]({path}.md)" + (f": {text}" if (text := summary(path, m)) else "") for path, m in found]
     listed = "\n".join(path for path, _ in found)
     return (
         "# Public names\n\nEvery name that a program may use, by module, with its parameters and its docstring; `tf` is "
