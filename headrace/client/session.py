@@ -240,6 +240,7 @@ class BaseSession(Inspection):
         else:
             values = feed_dict.values() if feed_dict else ()
         if options is not None or run_metadata is not None:
+            self._check_options(options, run_metadata)
             if options is not None and options.debug_options.debug_tensor_watch_opts:
                 fed = [tensor for tensor, _ in expand_feeds(self._graph, feed_dict)] if feed_dict else []
                 return self._run_dumped(Fetches(self._graph, fetches), fed, values, options)
@@ -247,7 +248,6 @@ class BaseSession(Inspection):
         return self._execute(call, values)
 
     def _execute_with(self, call: _Call, values: Any, options: Any = None, run_metadata: Any = None) -> Any:
-        self._check_options(options, run_metadata)
         with run_deadline(options):
             if run_metadata is None:
                 return self._execute(call, values)
@@ -338,9 +338,12 @@ class BaseSession(Inspection):
                     None,
                     f"this callable takes {len(feeds)} values to feed, got {len(values)}; it feeds {names} {at()}",
                 )
-            if options and (of_run := options.get("options")) and of_run.debug_options.debug_tensor_watch_opts:
+            if not options:
+                return self._execute(call, values)
+            self._check_options(of_run := options.get("options"), options.get("run_metadata"))
+            if of_run is not None and of_run.debug_options.debug_tensor_watch_opts:
                 return self._run_dumped(flat, feeds, values, of_run)
-            return self._execute_with(call, values, **options) if options else self._execute(call, values)
+            return self._execute_with(call, values, **options)
 
         return run
 

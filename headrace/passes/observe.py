@@ -18,7 +18,10 @@ from headrace.core.dtypes import resource, string, variant
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.passes.bodies import bodies_within, held_bodies
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
+
+OBSERVE = Ops("_Observe")
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,11 @@ def collect(graph: StepGraph, wish: Observe) -> None:
 
 def _observers(node: Node) -> Iterator[Node]:
     """The node, if it observes, or those in its bodies that do."""
-    if node.type == "_Observe":
+    if node in OBSERVE:
         yield node
     for body in held_bodies(node):
         for graph in (body, *bodies_within(body)):
-            yield from (one for one in graph.nodes if one.type == "_Observe")
+            yield from (one for one in graph.nodes if one in OBSERVE)
 
 
 def _has_value(value: Value) -> bool:

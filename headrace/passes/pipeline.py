@@ -57,6 +57,7 @@ from headrace.passes.strand import Strand, crossing, cut
 from headrace.passes.sum_products import sum_products
 from headrace.passes.take_turns import take_turns
 from headrace.passes.trim import trim
+from headrace.passes.trim_stashes import trim_stashes
 from headrace.passes.unroll import LOOPS, unroll
 from headrace.passes.whole_graph import WholeGraph
 
@@ -244,6 +245,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("check_numbers", Stage.READ, _plain(check_numbers), ("check_numbers",)),
     Pass("drop_inputs", Stage.REWRITE, _plain(drop_inputs)),
     Pass("trim", Stage.REWRITE, _plain(trim), SIMPLIFY),  # now that devices are known
+    Pass("trim_stashes", Stage.REWRITE, _plain(trim_stashes), SIMPLIFY),
     Pass("project_inputs", Stage.REWRITE, _plain(project_inputs), REWRITE),
     Pass("defer_sums", Stage.REWRITE, _plain(defer_sums), REWRITE),
     Pass("sum_products", Stage.REWRITE, _plain(sum_products), REWRITE),

@@ -132,7 +132,7 @@ class Missing(AttributeError):
     """A name that is not here.  What to say is looked up when it is shown: programs ask with `hasattr` too."""
 
     def __init__(self, module: str, name: str, targets: Sequence[Any]) -> None:
-        super().__init__(module, name)
+        super().__init__(module, name, obj=())  # not the module: Python would add names that are near by letters
         self.targets = targets
 
     def __str__(self) -> str:

@@ -115,8 +115,8 @@ class SyncReplicasOptimizer(Optimizer):
                     token = self._sync_token_queue.dequeue()
                 train: Operation = assign(self._local_step, token)  # type: ignore[assignment]
                 self._chief_queue_runner = QueueRunner(self._sync_token_queue, [self._finish_step(update)])
-            self._accumulators_init_op = group(*self._set_accumulators())
-            self.chief_init_op = group(self.local_step_init_op, self._accumulators_init_op)
+            self._accumulators_init = self._set_accumulators()
+            self.chief_init_op = group(self.local_step_init_op, *self._accumulators_init)
         return train
 
     def _make_local_step(self) -> None:
@@ -285,6 +285,6 @@ class _SyncReplicasOptimizerHook(LeaseholderHook):
         with coord.stop_on_exception():
             while not coord.should_stop():
                 if lease.wait(LOOK_S):
-                    session.run(self._optimizer._accumulators_init_op)
+                    session.run(self._optimizer._accumulators_init)
                     self._lead(session, coord, reopen=False)
                     return
