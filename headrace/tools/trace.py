@@ -21,10 +21,10 @@ from typing import Any, TextIO
 
 from headrace.client.session import BaseSession
 from headrace.core.config import RunMetadata, RunOptions
+from headrace.library.testing.profiler.findings import SHOWN, Event, Findings, find
 from headrace.library.testing.profiler.timeline import Timeline
 from headrace.runtime.explain.explanation_text import text_table
 from headrace.tensorflow.__main__ import main as run_program
-from headrace.tools.findings import SHOWN, Event, Findings, find
 from headrace.tools.time_text import time_text
 from headrace.tools.trace_picture import picture
 from headrace.tools.watch import Call, asked, fetches_name, watching

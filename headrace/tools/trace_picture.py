@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from headrace.library.testing.profiler.findings import Event
 from headrace.library.testing.profiler.wait_cause import task_name
-from headrace.tools.findings import Event
 
 WIDTH, MARGIN, ROW, LETTER = 960, 170, 20, 6.2
 EDGE = 'stroke="#fff" stroke-width=".5"'

@@ -102,6 +102,8 @@ class CheckpointSaverHook(SessionRunHook):
         return SessionRunArgs(self._global_step_tensor)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        if self._scaffold is not None:
+            self._scaffold.seen_step = run_values.results
         # The run may have read the step before it was counted.
         if self._timer.should_trigger_for_step(run_values.results + 1):
             step = run_context.session.run(self._global_step_tensor)

@@ -36,6 +36,9 @@ class Scaffold:
     7.0
     """
 
+    seen_step: int | None = None
+    """The last global step that a saver of this process has seen; Headrace's own."""
+
     def __init__(
         self, init_op: Any = None, init_feed_dict: Any = None, init_fn: Any = None, ready_op: Any = None,
         ready_for_local_init_op: Any = None, local_init_op: Any = None, summary_op: Any = None, saver: Any = None,

@@ -58,7 +58,9 @@ class ChiefSessionCreator(SessionCreator):
         manager = self._get_session_manager()
         prepare: Any = manager.prepare_session
         if self._has_made_one or goes_on:
-            prepare = partial(manager.prepare_next_session, restore=self._restore, copies=self._copies)
+            prepare = partial(
+                manager.prepare_next_session, restore=self._restore, copies=self._copies, seen_step=scaffold.seen_step
+            )
         session = prepare(
             self._master, saver=scaffold.saver, checkpoint_dir=self._checkpoint_dir,
             checkpoint_filename_with_path=self._checkpoint_filename_with_path, config=self._config,

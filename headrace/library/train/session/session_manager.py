@@ -69,12 +69,14 @@ class SessionManager:
     def prepare_next_session(
         self, master: str, init_op: Any, saver: Any, checkpoint_dir: Any, checkpoint_filename_with_path: Any, config: Any,
         init_feed_dict: Any, init_fn: Any, restore: str | None = None, copies: ServerCopies | None = None,
+        seen_step: int | None = None,
     ) -> Session:  # fmt: skip
         """A session in place of one that lost a task.  If no variable lost its value, nothing is restored.
 
         ``restore="missing"``: else those that have no value any more are; the others keep what other sessions may have given them
         meanwhile, and a warning says of which steps the two are.  ``"all"``: everything is, so all values are of one step.  By
-        default, everything in a synchronous job (`is_synchronous`), else what is missing.
+        default, everything in a synchronous job (`is_synchronous`), else what is missing.  ``seen_step``: the last global step
+        that this process has seen, for the log.
         """
         sess = Session(master, graph=self._graph, config=config)
         try:
@@ -87,7 +89,7 @@ class SessionManager:
             source = _newest(self._step_name(), saver, path, copies, names)
             if source is None:
                 return self._prepared(sess, False, init_op, init_feed_dict, init_fn)
-            self._restore_from(source, sess, names, missing)
+            self._restore_from(source, sess, names, missing, seen_step)
         except BaseException:
             sess.close()
             raise
@@ -97,7 +99,9 @@ class SessionManager:
         step = get_global_step(self._graph)
         return None if step is None else step.op.name
 
-    def _restore_from(self, source: _Source, sess: Session, names: list[str] | None, missing: list[str] | None) -> None:
+    def _restore_from(
+        self, source: _Source, sess: Session, names: list[str] | None, missing: list[str] | None, seen: int | None
+    ) -> None:
         """Restores the variables of these names, by default all, and says how far back that is."""
         name = self._step_name()
         known = (
@@ -106,6 +110,8 @@ class SessionManager:
         others = source.restore(sess, names)
         saved = "" if source.step is None else f", of global step {source.step}"
         lost = "" if known is None or source.step is None else f" {known - source.step} steps"
+        if known is None and seen is not None and source.step is not None and seen > source.step:
+            lost = f" At least {seen - source.step} steps"
         if not others:
             log.warning("All variables were restored from %s%s.%s", source.title, saved, lost and f"{lost} are lost.")
         elif known is None or known != source.step:
@@ -114,7 +120,7 @@ class SessionManager:
                 "restore='all' restores everything.",
                 len(missing or ()), source.title, saved, others,
                 ", of later steps" if known is None else f", of global step {known}",
-                lost and f" The lost ones go back by{lost}.",
+                lost and f" The lost ones go back by{lost.replace('A', 'a')}.",
             )  # fmt: skip
 
     def _missing(self, sess: Session) -> list[str] | None:

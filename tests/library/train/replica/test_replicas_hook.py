@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -176,3 +177,22 @@ def test_mistakes() -> None:
         hook = optimizer.make_session_run_hook()
         with pytest.raises(ValueError, match=r"can begin after apply_gradients\(\) or minimize\(\)"):
             tf.train.MonitoredTrainingSession(hooks=[hook])
+
+
+def test_a_slow_worker_names_the_queue_that_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = _Script(monkeypatch, report(0, {}), report(1, {2: 4.0}), report(2, {2: 4.0}))
+    monkeypatch.setattr(script.hook, "after_create_session", lambda session, coord: None)
+    queue = tf.FIFOQueue(1, tf.float32, [[]], name="examples")
+    taken, large = queue.dequeue() * 2.0, tf.random_uniform([700, 700])
+    fill = queue.enqueue(tf.reduce_sum(tf.matmul(tf.matmul(large, large), large)))  # much slower than what takes it
+    with tf.train.MonitoredSession(hooks=[script.hook]) as session:
+        script.now += 10.0
+        for _ in range(3):
+            feed = threading.Thread(target=session._tf_sess().run, args=(fill,))
+            feed.start()
+            session.run(taken)
+            feed.join()
+    (why,) = [message for message in caplog.messages if "is slow" in message]
+    assert re.search(r"it waits for queue examples \(.*test_replicas_hook.py:\d+\) for \d+ % of its own time", why)

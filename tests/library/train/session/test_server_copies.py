@@ -6,6 +6,7 @@ Killed and stopped processes: tests/cluster/test_faults.py.
 from __future__ import annotations
 
 import random
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -174,6 +175,21 @@ def test_a_job_that_restores_everything_goes_back_to_one_step(
     assert said(caplog, "were restored") == [
         "All variables were restored from copies in memory, of global step 3. 2 steps are lost."
     ]
+    program.end()
+
+
+def test_steps_that_are_lost_with_the_global_step(
+    cluster: LocalCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody knows them exactly, but the chief has seen some of them."""
+    program = Program(cluster, tmp_path, restore="all")
+    program.steps(3)
+    program.copies.copy()
+    program.steps(2)
+    cluster.restart("ps", 0)
+    assert program.values() == [3.0, 3.0, 3.0]
+    (line,) = said(caplog, "were restored")
+    assert re.search(r"copies in memory, of global step 3\. At least [12] steps are lost\.", line)
     program.end()
 
 

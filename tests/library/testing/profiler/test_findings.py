@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.tools.findings import find
+from headrace.library.testing.profiler.findings import find
 
 MS = 1000
 
