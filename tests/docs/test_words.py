@@ -75,7 +75,8 @@ WORDS: Final = {
             ),
             **dict.fromkeys(
                 "cluster/remote.py cluster/request.py cluster/service.py runtime/session/partition_worker.py"
-                " tools/cli.py library/testing/profiler/findings.py tools/trace.py tools/train.py".split(),
+                " library/train/replica/replicas_hook.py library/testing/profiler/findings.py tools/cli.py tools/trace.py"
+                " tools/train.py".split(),
                 "a step with RunOptions.trace_level",
             ),
         },
