@@ -1,4 +1,4 @@
-"""`headrace.train.ProgressHook`: how far the training is, as a bar in a terminal and as plain lines elsewhere."""
+"""`headrace.train.ProgressHook`: how far the training is, as a bar in a terminal or a notebook and as plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core.source import at
+from headrace.core.traceback_filter import notebook
 from headrace.graph import context
 from headrace.library import log
 from headrace.library.train.hook.step import checked_global_step
@@ -26,7 +27,7 @@ _BAR_SECS = 0.1  # how often the bar is drawn: nobody reads faster
 class ProgressHook(SessionRunHook):
     """Shows the global step, steps per second, the time left, and the values of ``tensors``.
 
-    In a terminal it is a bar (tqdm), drawn ten times a second.  Elsewhere (a file, a pipe, a batch system), and without tqdm, it
+    In a terminal or a notebook it is a bar (tqdm), drawn ten times a second.  Elsewhere (a file, a pipe, a batch system), and without tqdm, it
     is one line every ``every_secs`` seconds and one at the end.  ``last_step`` is the step at which the training ends, or None.
     ``tensors`` is a dict from labels to tensors, or a list; they are fetched only for what is shown.
 
@@ -92,8 +93,8 @@ class ProgressHook(SessionRunHook):
 
 
 def _draws_bars(file: Any) -> bool:
-    """Whether to draw: only in a terminal, and only with tqdm."""
-    if not getattr(file, "isatty", lambda: False)():
+    """Whether to draw: only in a terminal or a notebook, and only with tqdm."""
+    if not (getattr(file, "isatty", lambda: False)() or _is_shown_in_notebook(file)):
         return False
     try:
         import tqdm  # noqa: F401
@@ -103,11 +104,19 @@ def _draws_bars(file: Any) -> bool:
     return True
 
 
+def _is_shown_in_notebook(file: Any) -> bool:
+    """Whether a cell shows what is written there: IPython without a kernel is in a terminal."""
+    return file in (sys.stdout, sys.stderr) and getattr(notebook(), "kernel", None) is not None
+
+
 class _Bar:
-    """tqdm's bar."""
+    """tqdm's bar; in a notebook with ipywidgets one of the page."""
 
     def __init__(self, step: int, last_step: int | None, file: Any) -> None:
-        from tqdm import tqdm
+        if _is_shown_in_notebook(file):
+            from tqdm.auto import tqdm
+        else:
+            from tqdm import tqdm
 
         self._bar = tqdm(total=last_step, initial=step, unit="step", file=file, dynamic_ncols=True)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import io
 import re
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -67,6 +69,17 @@ def test_a_bar_in_a_terminal(train: Any) -> None:
     assert "100%" in last
     assert "4/4" in last
     assert "pair=[1 2]" in last
+
+
+def test_a_bar_in_a_notebook(train: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without ipywidgets tqdm draws it as text."""
+    shell = SimpleNamespace(kernel=object(), config={})
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))  # type: ignore[arg-type]
+    run(train, 4, tf.train.ProgressHook(last_step=4, every_secs=1e-9))
+    assert "4/4" in capsys.readouterr().err.split("\r")[-1]
+    file = io.StringIO()
+    run(train, 4, tf.train.ProgressHook(last_step=8, file=file))
+    assert file.getvalue().startswith("step 4/8 (50 %)")
 
 
 def test_without_tqdm_lines_are_shown(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
