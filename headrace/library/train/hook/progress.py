@@ -27,9 +27,9 @@ _BAR_SECS = 0.1  # how often the bar is drawn: nobody reads faster
 class ProgressHook(SessionRunHook):
     """Shows the global step, steps per second, the time left, and the values of ``tensors``.
 
-    In a terminal or a notebook it is a bar (tqdm), drawn ten times a second.  Elsewhere (a file, a pipe, a batch system), and without tqdm, it
-    is one line every ``every_secs`` seconds and one at the end.  ``last_step`` is the step at which the training ends, or None.
-    ``tensors`` is a dict from labels to tensors, or a list; they are fetched only for what is shown.
+    In a terminal or a notebook it is a bar (tqdm), drawn ten times a second.  Elsewhere (a file, a pipe, a batch system), and
+    without tqdm, it is one line every ``every_secs`` seconds and one at the end.  ``last_step`` is the step at which the training
+    ends, or None.  ``tensors`` is a dict from labels to tensors, or a list; they are fetched only for what is shown.
 
     >>> step = tf.train.get_or_create_global_step()
     >>> train = step.assign_add(1)
