@@ -94,3 +94,14 @@ def test_a_step_over_three_tasks(tmp_path):
     tasks = {(a["sender"].split("/device")[0], a["taker"].split("/device")[0]) for a in arrows}
     ps, workers = "/job:ps/replica:0/task:0", [f"/job:worker/replica:0/task:{i}" for i in range(2)]
     assert tasks >= {(ps, workers[0]), (ps, workers[1])}
+
+
+def test_a_step_on_an_h200():
+    """What `tests/gpu_check.py` left there: a training step of two dense layers."""
+    memory = "select name, value from counter join counter_track on counter.track_id = counter_track.id"
+    problems, slices, counters = ask(QUERY.with_name("h200_step.json"), PROBLEMS, SLICES, memory)
+    assert problems == []
+    assert {s["process"] for s in slices} == {"/job:localhost/replica:0/task:0/device:GPU:0 Compute"}
+    assert [s["name"] for s in slices if s["category"] == "Op"].count("MatMul") == 5
+    assert all("gpu_check.py" in s["source"] for s in slices if s["name"] == "MatMul")
+    assert counters and all("cuda" in one["name"] and one["value"] > 0 for one in counters)
