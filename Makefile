@@ -20,9 +20,12 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(RUN_STAMP)) ## train a small network 
 	@echo 'Starting the demo: importing PyTorch takes some seconds'
 	@$(BIN)/python -m headrace.tools.demo
 
+# The tests of Ray mostly wait: they run beside the others, one at a time, since its ports are fixed.
 test: $(STAMP) ## run the tests
-	$(BIN)/python -m pytest -n $(JOBS) --durations=20 --ignore=tests/cluster/ray_engine
-	$(BIN)/python -m pytest -n 0 tests/cluster/ray_engine  # one Ray at a time: its ports are fixed
+	@mkdir -p build
+	@$(BIN)/python -m pytest -n 0 -p no:cacheprovider tests/cluster/ray_engine > build/ray_tests.log 2>&1 & ray=$$!; trap "kill $$ray" INT TERM; \
+	$(BIN)/python -m pytest -n $(JOBS) --durations=20 --ignore=tests/cluster/ray_engine; others=$$?; \
+	wait $$ray; of_ray=$$?; cat build/ray_tests.log; exit $$((others + of_ray))
 
 quick: $(STAMP) ## run the tests that answer soon: no process, no socket, no compiler
 	$(BIN)/python -m pytest -n $(JOBS) -q -r fE --ring quick

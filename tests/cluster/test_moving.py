@@ -525,6 +525,10 @@ def test_wrong_arguments(cluster: LocalCluster, spare: tf.train.Server) -> None:
         move(cluster, "ps:1", cluster.server("ps", 1))
     with pytest.raises(ValueError, match=r'a task is named "ps:2" or "/job:ps/task:2": received .ps.'):
         move(cluster, "ps", spare)
+
+
+@pytest.mark.usefixtures("full_length")
+def test_a_new_process_that_is_not_there(cluster: LocalCluster) -> None:
     with pytest.raises(tf.errors.UnavailableError, match="could not be reached"):
         move_task(cluster.target("worker", 1), "ps:1", free_addresses(1)[0])
 

@@ -59,6 +59,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, list[
     return whole, stopped, printed
 
 
+@pytest.mark.usefixtures("full_length")
 def test_a_stop_changes_the_result_by_rounding_only(folders: tuple[Path, Path, list[str]]) -> None:
     whole, stopped, printed = folders
     losses = [float(text.removeprefix(f"step {STEPS}, loss ")) for text in printed]

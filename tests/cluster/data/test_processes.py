@@ -164,6 +164,7 @@ def drawn(seed):
     }
 
 
+@pytest.mark.usefixtures("full_length")
 def test_random_numbers_do_not_depend_on_the_number_of_processes():
     for function in drawn(1).values():
         one, two, three = (take(far(tf.data.Dataset.range(9).map(function), n)) for n in (1, 2, 3))
@@ -181,6 +182,7 @@ def test_a_graphs_seed_counts():
     assert numbers(3) == numbers(3) != numbers(4)
 
 
+@pytest.mark.usefixtures("full_length")
 def test_epochs_and_inner_datasets_have_numbers_of_their_own():
     numbers = tf.data.Dataset.range(4).map(lambda x: tf.random_uniform([], seed=1))
     assert len(set(take(far(numbers.repeat(3))))) == 12
@@ -188,6 +190,7 @@ def test_epochs_and_inner_datasets_have_numbers_of_their_own():
 
 
 @pytest.mark.parametrize("seed", [1, None])
+@pytest.mark.usefixtures("full_length")
 def test_an_iterator_that_begins_again_draws_the_same_with_a_seed(seed):
     dataset = tf.data.Dataset.range(5).map(lambda x: tf.random_uniform([], seed=seed)).batch(5)
     iterator = far(dataset).make_initializable_iterator()

@@ -253,6 +253,7 @@ def test_the_port_for_large_tensors_follows_from_the_declared_one(make_endpoint,
 PEERS = 2000
 
 
+@pytest.mark.usefixtures("full_length")
 def test_many_peers_take_a_descriptor_each(make_endpoint):
     """On both sides: a server with 2,000 connections, and a client with as many."""
     server = make_endpoint(echo, "0.0.0.0:0", key="somebody has given this key to all")

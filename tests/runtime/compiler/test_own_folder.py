@@ -239,6 +239,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [r.getMessage() for r in caplog.records if r.name == "headrace.compile" and r.levelno >= logging.WARNING]
 
 
+@pytest.mark.usefixtures("full_length")
 def test_torchs_compiler_writes_there_and_nowhere_else(
     home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

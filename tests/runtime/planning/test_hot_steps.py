@@ -61,6 +61,7 @@ def test_a_hot_step_on_the_cpu_stays_interpreted():
         assert [strand.tier for strand in session.explain(y, feeds=[x]).strands] == ["interpreted"]
 
 
+@pytest.mark.usefixtures("full_length")
 def test_the_program_itself_never_imports_the_compiler(tmp_path):
     """What it costs to import torch's compiler is the compiling process's alone; ops that only compiled code calls are there."""
     ended = run(WITHOUT_COMPILER, tmp_path)
