@@ -56,6 +56,9 @@ def hide_frames(error: BaseException | None) -> None:
         if _RUNNER in files:  # what is above it, a command line say, is not the program's
             above = len(files) - files[::-1].index(_RUNNER)
             frames, files = frames[above:], files[above:]
+            if not frames and isinstance(one, SyntaxError):  # of the program itself: the text names its file and line
+                one.__traceback__ = None
+                continue
         shown_frames = [at for at, hidden in zip(frames, _hidden(files), strict=True) if not hidden]
         if not shown_frames or len(shown_frames) == len(list(_frames(one.__traceback__))):
             continue
