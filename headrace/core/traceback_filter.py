@@ -68,7 +68,8 @@ def hide_frames(error: BaseException | None) -> None:
         one.__traceback__ = shown
         count = len(frames) - frames.index(shown_frames[0]) - len(shown_frames)  # without those that ran the program
         if one is error and count:
-            one.add_note(f"({count} frames of Headrace are hidden; {VARIABLE}=full shows them)")
+            frames_are, them = ("frame of Headrace is", "it") if count == 1 else ("frames of Headrace are", "them")
+            one.add_note(f"({count} {frames_are} hidden; {VARIABLE}=full shows {them})")
 
 
 def _frames(at: TracebackType | None) -> Iterator[TracebackType]:
