@@ -7,14 +7,16 @@ import re
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from headrace.core.source import at
+from headrace.core.table import Table
 from headrace.core.tensor_proto import decode
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.observe import Observe
 
+SHOWN: Final = 100  # tensors of an observation that is printed
 _PROCESS = uuid.uuid4().hex
 _numbers = itertools.count(1)
 
@@ -45,6 +47,14 @@ class Observation(NamedTuple):
 
     fetched: Any
     tensors: list[Observed]
+
+    def __repr__(self) -> str:
+        rows = [
+            {"tensor": one.name, "op": one.op_type, "value": described(one.value), "line": one.line}
+            for one in self.tensors[:SHOWN]
+        ]
+        more = len(self.tensors) - len(rows)
+        return str(Table(f"{len(self.tensors)} tensors", rows, f"... and {more} more: see .tensors" if more else ""))
 
 
 class Slot:

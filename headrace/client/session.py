@@ -181,7 +181,8 @@ class BaseSession(Inspection):
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
         where = f" on {self._target!r}" if self._target else ""
-        size = f"{len(self._graph._nodes)} nodes, {len(self._master.devices)} devices"
+        devices = len(self._master.devices)
+        size = f"{len(self._graph._nodes)} nodes, {devices} device{'s' * (devices != 1)}"
         return f"<tf.{type(self).__name__}{where}, graph of {size}, {state}>"
 
     def _repr_html_(self) -> str:

@@ -56,6 +56,9 @@ def hide_frames(error: BaseException | None) -> None:
         if _RUNNER in files:  # what is above it, a command line say, is not the program's
             above = len(files) - files[::-1].index(_RUNNER)
             frames, files = frames[above:], files[above:]
+            if not frames and isinstance(one, SyntaxError):  # of the program itself: the text names its file and line
+                one.__traceback__ = None
+                continue
         shown_frames = [at for at, hidden in zip(frames, _hidden(files), strict=True) if not hidden]
         if not shown_frames or len(shown_frames) == len(list(_frames(one.__traceback__))):
             continue
@@ -65,7 +68,8 @@ def hide_frames(error: BaseException | None) -> None:
         one.__traceback__ = shown
         count = len(frames) - frames.index(shown_frames[0]) - len(shown_frames)  # without those that ran the program
         if one is error and count:
-            one.add_note(f"({count} frames of Headrace are hidden; {VARIABLE}=full shows them)")
+            frames_are, them = ("frame of Headrace is", "it") if count == 1 else ("frames of Headrace are", "them")
+            one.add_note(f"({count} {frames_are} hidden; {VARIABLE}=full shows {them})")
 
 
 def _frames(at: TracebackType | None) -> Iterator[TracebackType]:

@@ -548,6 +548,9 @@ class Graph:
 
     _repr_html_, _repr_svg_ = graph_html, graph_svg
 
+    def __repr__(self) -> str:
+        return f"<tf.{type(self).__name__} of {len(self._nodes)} nodes>"
+
     def __str__(self) -> str:
         return f"Graph with {len(self._nodes)} operations\n{self.to_text()}"
 

@@ -127,6 +127,14 @@ class Tensor:
             f"tf operations instead of numpy ones. {at()}"
         )
 
+    @property
+    def numpy(self) -> Any:
+        """Tensors of immediate execution have it; of others it is an error that says what to do."""
+        raise AttributeError(
+            f"'Tensor' object has no attribute 'numpy' ({self.name}): a tensor of a graph has no value yet. Fetch it with "
+            f"Session.run; tf.enable_eager_execution() at the start of the program gives tensors that have one. {at()}"
+        )
+
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise TypeError(
             f"'Tensor' object does not support item assignment. ({self.name}) A tensor does not change: build a new one, with "

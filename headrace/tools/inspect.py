@@ -21,12 +21,14 @@ import headrace as tf
 from headrace.core.table import Table, in_words
 from headrace.library.saved_model.layout import SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
 from headrace.library.saved_model.loader import parse_saved_model
+from headrace.resources.file.bundle.opening import open_checkpoint
 
 LINE: Final = "▁▂▃▄▅▆▇█"
 POINTS: Final = 40  # of a curve
 FEATURES: Final = 100  # records that are looked at for the features of their examples
 
-Report = dict[str, Any]  # "what", numbers about the whole, and "rows": a list of dicts with the same keys
+# "what", numbers about the whole, "rows": a list of dicts with the same keys, and "damage" where a part cannot be read
+Report = dict[str, Any]
 
 
 class Unknown(ValueError):
@@ -34,7 +36,7 @@ class Unknown(ValueError):
 
 
 def show(path: str, as_json: bool = False, limit: int = 50) -> int:
-    """Prints what is at a path; ``limit``: rows, 0 for all.  Returns 0, or 2 if it cannot be read."""
+    """Prints what is at a path; ``limit``: rows, 0 for all.  Returns 0, or 2 if not all of it can be read."""
     try:
         report = examine(path)
     except (Unknown, ImportError, OSError, tf.errors.OpError) as e:
@@ -42,12 +44,15 @@ def show(path: str, as_json: bool = False, limit: int = 50) -> int:
         return 2
     if as_json:
         print(json.dumps(report, indent=1))
-        return 0
-    rows = report.pop("rows")
+        return 2 if "damage" in report else 0
+    rows, damage = report.pop("rows"), report.pop("damage", None)
     title = ", ".join(f"{name} {value}" if name != "what" else str(value) for name, value in report.items())
     print(Table(title, rows[: limit or None]))
     if limit and len(rows) > limit:
         print(f"... and {len(rows) - limit} more: --limit 0 shows all")
+    if damage is not None:
+        print(f"headrace inspect: {damage}", file=sys.stderr)
+        return 2
     return 0
 
 
@@ -100,7 +105,18 @@ def _checkpoint(prefix: str) -> Report:
     numbers, total = (sum(row[column] for row in rows) for column in ("count", "bytes"))
     return {
         "what": f"checkpoint {prefix}", "variables": len(rows), "numbers": numbers, "size": in_words(total), "rows": rows,
+        **_damage(prefix),
     }  # fmt: skip
+
+
+def _damage(prefix: str) -> Mapping[str, str]:
+    """What a save or a copy that was cut short leaves: data files that are missing or too short.  No value is read."""
+    try:
+        with open_checkpoint(prefix) as checkpoint:
+            checkpoint.check_files()
+    except tf.errors.OpError as e:
+        return {"damage": e.message}
+    return {}
 
 
 def _saved_model(path: str) -> Report:
@@ -167,10 +183,14 @@ def _events(path: str) -> Report | None:
     if not _begins_with_an_event(path):
         return None
     seen: dict[str, list[tuple[int, float | None]]] = {}
-    for event in tf.train.summary_iterator(path):
-        for value in event.summary.value:
-            number = value.simple_value if value.WhichOneof("value") == "simple_value" else _number(value)
-            seen.setdefault(value.tag, []).append((event.step, number))
+    damage = {}
+    try:
+        for event in tf.train.summary_iterator(path):
+            for value in event.summary.value:
+                number = value.simple_value if value.WhichOneof("value") == "simple_value" else _number(value)
+                seen.setdefault(value.tag, []).append((event.step, number))
+    except tf.errors.DataLossError as e:  # of a job that was killed, or that writes just now
+        damage = {"damage": e.message}
     rows = []
     for tag, points in sorted(seen.items()):
         numbers = [number for _, number in points if number is not None]
@@ -178,7 +198,7 @@ def _events(path: str) -> Report | None:
         rows.append(
             {"tag": tag, "times": len(points), "last step": points[-1][0], "last": last, "curve": curve(numbers)}
         )
-    return {"what": f"event file {path}", "tags": len(rows), "rows": rows}
+    return {"what": f"event file {path}", "tags": len(rows), "rows": rows, **damage}
 
 
 def _begins_with_an_event(path: str) -> bool:

@@ -48,24 +48,25 @@ class Progress:
             self._tell((self.steps - self.told) / (now - self.last), now)
             self.told, self.last = self.steps, now
 
-    def end(self) -> None:
-        """The program is over."""
+    def end(self, failed: bool = False) -> None:
+        """The program is over, or has raised an error."""
         now = self.clock()
-        self._tell(self.steps / max(now - self.began, 1e-9), now, done=True)
+        self._tell(self.steps / max(now - self.began, 1e-9), now, "failed" if failed else "done")
 
-    def _tell(self, rate: float, now: float, done: bool = False) -> None:
+    def _tell(self, rate: float, now: float, end: str = "") -> None:
         seconds = now - self.began
         if self.as_json:
             facts = {
                 "steps": self.steps,
                 "seconds": round(seconds, 3),
                 "steps_per_second": round(rate, 3),
-                "done": done,
+                "done": end == "done",
+                "failed": end == "failed",
             }
             text = json.dumps(facts)
         else:
             count = f"{self.steps} step{'s' * (self.steps != 1)}"
-            text = f"headrace train: {count} in {seconds:.1f} s, {rate:.3g} a second{', done' * done}"
+            text = f"headrace train: {count} in {seconds:.1f} s, {rate:.3g} a second{end and ', '}{end}"
         print(text, file=sys.stderr, flush=True)
 
 
@@ -81,11 +82,17 @@ def train(program: Sequence[str], progress: Progress, trace: str | None = None) 
         progress.step()
         return results
 
+    failed = True
     try:
         with watching(around):
-            return run_program(program)
+            status = run_program(program)
+        failed = status != 0
+        return status
+    except SystemExit:  # the program's own end
+        failed = False
+        raise
     finally:
-        progress.end()
+        progress.end(failed)
 
 
 def set_environment(compile_mode: str | None, check_numerics: bool) -> None:

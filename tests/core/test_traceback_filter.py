@@ -45,6 +45,13 @@ def test_frames_of_headrace_are_hidden(error: BaseException) -> None:
     assert "frames of Headrace are hidden; HEADRACE_TRACEBACK=full shows them" in error.__notes__[-1]
 
 
+def test_one_frame_is_one() -> None:
+    with pytest.raises(TypeError) as caught:
+        exec(compile("bool(tf.constant(1.0))", "program.py", "exec"), {"tf": tf})
+    traceback_filter.hide_frames(caught.value)
+    assert caught.value.__notes__ == ["(1 frame of Headrace is hidden; HEADRACE_TRACEBACK=full shows it)"]
+
+
 def test_an_uninitialised_variable_begins_with_no_error_of_ours(error: BaseException) -> None:
     text = "".join(traceback.format_exception(error))
     assert "AttributeError" not in text and "direct cause" not in text

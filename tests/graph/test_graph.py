@@ -287,3 +287,11 @@ class TestScopes:
             session.run(x)
         with pytest.raises(ValueError, match="may not be fed"):
             session.run(tf.identity(x), {x: 2.0})
+
+
+def test_the_repr_says_how_large_it_is() -> None:
+    graph = tf.Graph()
+    with graph.as_default(), tf.Session() as session:
+        tf.constant(1.0) + 2.0
+        assert repr(graph) == "<tf.Graph of 3 nodes>"
+        assert repr(session) == "<tf.Session, graph of 3 nodes, 1 device, open>"

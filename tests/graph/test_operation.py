@@ -26,6 +26,12 @@ class TestTensor:
             z = tf.constant(1.0, name="z")
         assert str(z) == 'Tensor("z:0", shape=(), dtype=float32, device=/device:CPU:0)'
 
+    def test_it_has_no_numpy_and_says_what_to_do(self) -> None:
+        x = tf.constant(1.0, name="x")
+        assert not hasattr(x, "numpy")
+        with pytest.raises(AttributeError, match=r"no attribute 'numpy' \(x:0\).*Session.run.*test_operation.py:"):
+            x.numpy()
+
     def test_identity_is_equality(self) -> None:
         a, b = tf.constant(1.0), tf.constant(1.0)
         assert a == a and a != b and len({a, b, a}) == 2

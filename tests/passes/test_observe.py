@@ -157,3 +157,10 @@ def test_what_is_refused(session):
         session.watch(x, every=0)
     with pytest.raises(TypeError, match="call must be a function"):
         session.watch(x, "print")
+
+
+def test_what_was_observed_prints_as_a_table(session):
+    x = tf.placeholder(tf.float32, [8], name="x")
+    lines = str(session.observe(tf.sqrt(x, name="root"), {x: np.arange(8.0)})).splitlines()
+    assert lines[0] == "2 tensors" and lines[1].split() == ["tensor", "op", "value", "line"]
+    assert lines[3].startswith("root:0  Sqrt") and " min 0 max 2.64575 " in lines[3] and "test_observe.py:" in lines[3]

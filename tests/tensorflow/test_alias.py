@@ -96,6 +96,15 @@ def test_a_missing_name_ends_the_program(tmp_path: Path) -> None:
     assert "Headrace has no tf.relu; nearest: tf.nn.relu" in done.stderr
 
 
+def test_a_program_that_is_not_python_shows_its_line_and_no_frame(tmp_path: Path) -> None:
+    done = _run(tmp_path, "import tensorflow as tf\nprint 'a program of 2016'\n")
+    assert done.returncode == 1
+    assert done.stderr.startswith('  File "') and "line 2\n" in done.stderr and "SyntaxError" in done.stderr, (
+        done.stderr
+    )
+    assert "__main__.py" not in done.stderr
+
+
 def test_usage(tmp_path: Path) -> None:
     done = _run(tmp_path, "", before=("--help",))
     assert (done.returncode, done.stdout[:6]) == (0, "usage:")

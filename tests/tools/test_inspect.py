@@ -92,6 +92,29 @@ def test_a_damaged_file_is_an_error(tmp_path, capsys):
     assert "records" in capsys.readouterr().err
 
 
+def test_a_checkpoint_that_was_cut_off_says_so(model, tmp_path, capsys):
+    path = tf.train.Saver().save(model[0], str(tmp_path / "model"))
+    data = tmp_path / "model.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:10])
+    assert inspect.show(path) == 2
+    shown = capsys.readouterr()
+    assert "w         float32  [4, 3]" in shown.out and "is cut off: w needs bytes 0 to 48" in shown.err
+    assert inspect.show(path, as_json=True) == 2
+    assert "is cut off" in json.loads(capsys.readouterr().out)["damage"]
+
+
+def test_an_event_file_of_a_job_that_was_killed_shows_what_it_has(tmp_path, capsys):
+    with tf.summary.FileWriter(str(tmp_path)) as writer:
+        for step in range(4):
+            writer.add_summary(tf.Summary(value=[tf.Summary.Value(tag="loss", simple_value=8.0 - step)]), step)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:-3])
+    assert inspect.show(str(path)) == 2
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[2].split() == ["loss", "3", "2", "6", "█▅▁"]
+    assert "truncated record" in shown.err
+
+
 def test_what_is_not_there(tmp_path, capsys):
     assert inspect.show(str(tmp_path / "nothing")) == 2
     assert "there is no such file or folder, and no checkpoint" in capsys.readouterr().err

@@ -2,12 +2,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
-from headrace.tools.train import Progress
+from headrace.tools.train import Progress, train
 
 PROGRAM = """
 import sys
@@ -44,7 +45,14 @@ def test_numbers_are_checked(tmp_path):
     assert done.returncode == 1
     assert "a number is NaN or infinite: Log y" in done.stderr and "made at program.py:6" in done.stderr
     assert "run at program.py:9" in done.stderr, "the user's line, not one of the tool"
-    assert "headrace train: 8 steps in " in done.stderr
+    assert re.search(r"headrace train: 8 steps in .* a second, failed\n", done.stderr)
+
+
+def test_a_program_that_fails_is_not_done(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", sys.argv[:])
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    assert train([str(tmp_path / "nothing.py")], Progress(0.0)) == 2
+    assert capsys.readouterr().err.endswith(" a second, failed\n")
 
 
 def test_a_mode_that_is_none(tmp_path):

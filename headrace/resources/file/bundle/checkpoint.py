@@ -65,6 +65,9 @@ class Checkpoint:
         """
         return None
 
+    def check_files(self) -> None:
+        """An error if a data file is missing or too short; no value is read.  A format of one file has nothing to check."""
+
     def read_slice(self, name: str, extents: Extents) -> Any:
         """Part of a tensor."""
         entry = self.entry(name)

@@ -148,6 +148,11 @@ class BundleReader(Checkpoint):
                 memory = self._maps[entry.shard] = np.frombuffer(file.mapped(data), np.uint8)
         return memory[entry.offset : entry.offset + entry.size].view(stored).reshape(entry.shape)
 
+    def check_files(self) -> None:
+        for key, entry in self.raw_entries.items():
+            if not entry.slices:
+                self._place(_text(key), entry)
+
     def _place(self, name: str, entry: Entry) -> tuple[str, IO[bytes]]:
         """The file that has the tensor; DataLossError if the tensor cannot be there."""
         path = self._path(entry.shard)
