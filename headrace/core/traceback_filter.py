@@ -53,13 +53,13 @@ def hide_frames(error: BaseException | None) -> None:
     for one in _chain(error) if _enabled else ():
         frames = list(_frames(one.__traceback__))
         files = [at.tb_frame.f_code.co_filename for at in frames]
-        if _RUNNER in files:  # what is above it, a command line say, is not the program's
+        is_run = _RUNNER in files
+        if is_run:  # what is above it, a command line say, is not the program's
             above = len(files) - files[::-1].index(_RUNNER)
             frames, files = frames[above:], files[above:]
-            if not frames and isinstance(one, SyntaxError):  # of the program itself: the text names its file and line
-                one.__traceback__ = None
-                continue
         shown_frames = [at for at, hidden in zip(frames, _hidden(files), strict=True) if not hidden]
+        if is_run and not shown_frames and isinstance(one, (ImportError, SyntaxError)):
+            one.__traceback__ = None  # the program is not Python, or not there: the text says all
         if not shown_frames or len(shown_frames) == len(list(_frames(one.__traceback__))):
             continue
         shown: TracebackType | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 from headrace.core.table import in_words
 from headrace.runtime.compiler import bound, own_folder
@@ -15,7 +16,7 @@ def show(prune_days: float | None = None, as_json: bool = False) -> int:
     try:
         place, most = own_folder.folder(), bound.most_bytes()
     except (OSError, ValueError, own_folder.UnsafeFolder) as e:
-        print(f"headrace cache: {e}")
+        print(f"headrace cache: {e}", file=sys.stderr)
         return 1
     removed = 0 if prune_days is None else bound.prune(place, prune_days * DAY)
     files, size = bound.measure(place)

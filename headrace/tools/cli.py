@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Annotated, Any, Literal
 
@@ -221,14 +222,21 @@ def _add_own(app: Any, typer: Any, as_json: Any) -> None:
 
         raise typer.Exit(run_demo(arguments))
 
-    demo.__annotations__ = {"arguments": Annotated[list[str] | None, typer.Argument(help="--steps, --seed ...")]}
+    own = "[--steps N] [--batch-size N] [--seed N] [--goal X] [--folder PATH]"
+    demo.__annotations__ = {
+        "arguments": Annotated[list[str] | None, typer.Argument(help="How long, and where to.", metavar=own)]
+    }
     demo.__doc__ = "Train a small network on handwritten digits.\n\nExample: headrace demo --steps 500"
     app.command(context_settings=OWN_ARGUMENTS, short_help="Train a small network on handwritten digits.")(demo)
 
-    def version():
-        print(_version())
+    def version(as_json=False):
+        from headrace.tools.doctor import versions
 
-    version.__doc__ = "Say which version of Headrace this is, and on what it runs."
+        own, *others = (f"{name} {number}" for name, number in versions().items())
+        print(json.dumps(versions()) if as_json else f"{own} ({', '.join(others)})")
+
+    version.__annotations__ = {"as_json": as_json}
+    version.__doc__ = "Say which version of Headrace this is, and on what it runs.\n\nExample: headrace version --json"
     app.command()(version)
 
     def say_version(asked):
@@ -243,13 +251,6 @@ def _add_own(app: Any, typer: Any, as_json: Any) -> None:
     option = typer.Option("--version", help="Show the version and exit.", callback=say_version, is_eager=True)
     root.__annotations__ = {"version": Annotated[bool, option]}
     root.__doc__ = "Headrace: TensorFlow 1 programs on PyTorch."
-
-
-def _version() -> str:
-    from headrace.tools.doctor import versions
-
-    own, *others = (f"{name} {number}" for name, number in versions().items())
-    return f"{own} ({', '.join(others)})"
 
 
 def main() -> int:

@@ -191,7 +191,7 @@ def _batches(examples: digits.Examples, size: int, seed: int) -> Iterator[digits
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m headrace.tools.demo", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="headrace demo", description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=_positive, default=1500, help="training steps (default: %(default)s)")
     parser.add_argument("--batch-size", type=_positive, default=64, help="images per step (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the weights and the order of the images")
@@ -201,10 +201,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a positive number, got {text}")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
+    return int(text)
 
 
 if __name__ == "__main__":

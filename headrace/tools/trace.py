@@ -191,6 +191,8 @@ def together(traces: Sequence[Sequence[Event]]) -> list[Event]:
 
 
 def _write(events: Sequence[Event], choice: Choice) -> None:
+    for path in filter(None, (choice.out, choice.picture)):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(choice.out).write_text(json.dumps({"traceEvents": events}, separators=(",", ":")))
     if choice.picture is not None:
         Path(choice.picture).write_text(picture(events))

@@ -105,6 +105,11 @@ def test_a_program_that_is_not_python_shows_its_line_and_no_frame(tmp_path: Path
     assert "__main__.py" not in done.stderr
 
 
+def test_a_module_that_is_not_there_shows_no_frame(tmp_path: Path) -> None:
+    done = _run(tmp_path, "", before=("-m", "no_such_module"))
+    assert (done.returncode, done.stderr) == (1, "ImportError: No module named no_such_module\n")
+
+
 def test_usage(tmp_path: Path) -> None:
     done = _run(tmp_path, "", before=("--help",))
     assert (done.returncode, done.stdout[:6]) == (0, "usage:")

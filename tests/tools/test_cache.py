@@ -55,7 +55,7 @@ def test_a_link_to_elsewhere_is_not_followed(place, tmp_path):
 def test_a_folder_that_others_may_write_to_is_an_error(place, capsys):
     place.chmod(0o777)
     assert cache.show() == 1
-    assert "other users may write to it" in capsys.readouterr().out
+    assert "other users may write to it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("size", "words"), [(0, "0 bytes"), (1500, "1.5 KB"), (3_600_000_000, "3.6 GB")])

@@ -1,5 +1,7 @@
 """The command line: every command has its help with an example, and versions are said."""
 
+import json
+
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -14,7 +16,7 @@ def run(*arguments):
     return CliRunner().invoke(APP, arguments)
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "version"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_an_example(name):
     result = run(name, "--help")
     assert result.exit_code == 0
@@ -30,6 +32,10 @@ def test_the_version(asked):
     assert "torch" in result.output
 
 
+def test_the_versions_as_json():
+    assert {"headrace", "torch", "python"} <= json.loads(run("version", "--json").output).keys()
+
+
 def test_an_unknown_command_is_an_error():
     result = run("trian")
     assert result.exit_code == 2
@@ -37,4 +43,10 @@ def test_an_unknown_command_is_an_error():
 
 
 def test_the_demo_takes_its_own_options():
-    assert run("demo", "--steps", "0").exit_code == 2  # argparse refuses it
+    for wrong in ("0", "many"):
+        result = run("demo", "--steps", wrong)  # argparse refuses it
+        assert (
+            result.exit_code == 2
+            and f"headrace demo: error: argument --steps: expected a positive number, got '{wrong}'" in result.output
+        )
+    assert "[--steps N]" in run("demo", "--help").output

@@ -162,7 +162,7 @@ def written(folder, worker, took):
 
 def test_traces_of_several_workers_are_judged_together(tmp_path, capsys):
     paths = [written(tmp_path, i, took) for i, took in enumerate((100, 110, 900))]
-    out = tmp_path / "all.json"
+    out = tmp_path / "new" / "all.json"
     assert trace.main(["--read", "--out", str(out), *paths]) == 0
     assert capsys.readouterr().out.startswith(
         "worker 2 takes 8.6 times the median of the other tasks of 'worker': it spends 90% of the step in Conv2D `c` (t.py:3)."
