@@ -45,6 +45,7 @@ def test_program_compiled(seed):
 
 
 @pytest.mark.parametrize("seed", [82, 86, 77], ids=["growing", "array_in_a_branch", "gradient_in_a_body"])
+@pytest.mark.usefixtures("full_length")
 def test_shallow_program_compiled(seed):
     check(record(tf, seed, COMPILED, depth=1, order=1), record(tf, seed, INTERPRETED, depth=1, order=1))
 
@@ -61,5 +62,6 @@ def test_any_program_is_the_same_interpreted_and_lowered(seed):
 
 @settings(max_examples=2, deadline=None, derandomize=True, database=None)
 @given(st.integers(DRAWN, 10**6))
+@pytest.mark.usefixtures("full_length")
 def test_any_program_is_the_same_compiled(seed):
     check(record(tf, seed, COMPILED, depth=1, order=1), record(tf, seed, INTERPRETED, depth=1, order=1))

@@ -72,6 +72,7 @@ def test_a_stop_changes_the_result_by_rounding_only(folders: tuple[Path, Path, l
         np.testing.assert_allclose(readers[0].get_tensor(name), readers[1].get_tensor(name), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.usefixtures("full_length")
 def test_tensorboard_reads_the_log(folders: tuple[Path, Path, list[str]]) -> None:
     scalars = []
     for folder in folders[:2]:

@@ -285,6 +285,7 @@ def test_an_element_that_kills_processes_is_an_error(own):
         assert sess.run(element) == 3
 
 
+@pytest.mark.usefixtures("full_length")
 def test_what_a_process_that_died_would_have_drawn_is_drawn_again(own, tmp_path):
     def with_number(name):
         path = str(tmp_path / name)
@@ -296,6 +297,7 @@ def test_what_a_process_that_died_would_have_drawn_is_drawn_again(own, tmp_path)
     assert (tmp_path / "once").exists()
 
 
+@pytest.mark.usefixtures("full_length")
 def test_processes_that_ended_while_they_rested_are_not_used(own):
     dataset = tf.data.Dataset.range(1).map(called(functions.squared))
     assert take(far(dataset)) == [0]

@@ -93,6 +93,7 @@ class TestJoining:
         assert "joined.default" not in _names(graph) and "cat.default" in _names(graph)
 
 
+@pytest.mark.usefixtures("full_length")
 def test_the_same_training_compiled_and_interpreted():
     """A convolution, its bias and a pool: every gradient the marks touch."""
 
@@ -110,6 +111,7 @@ def test_the_same_training_compiled_and_interpreted():
     np.testing.assert_allclose(losses("always"), losses("off"), rtol=1e-5)
 
 
+@pytest.mark.usefixtures("full_length")
 def test_gradients_of_filters_in_several_parts_compiled_and_interpreted(monkeypatch):
     """Patches are made a few pictures at a time; a compiled step must find each part where it is."""
     monkeypatch.setattr(convolution, "LARGEST", 2000)

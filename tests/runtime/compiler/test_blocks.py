@@ -285,6 +285,7 @@ def stack_of_layers():
 
 @pytest.mark.usefixtures("accelerator")
 @pytest.mark.parametrize("build", [unrolled_rnn, stack_of_layers])
+@pytest.mark.usefixtures("full_length")
 def test_training_compiled_and_interpreted(build, number_of_calls):
     np.testing.assert_allclose(losses("always", build), losses("off", build), rtol=1e-5)
     assert max(number_of_calls) >= 5

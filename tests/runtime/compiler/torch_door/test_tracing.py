@@ -224,6 +224,7 @@ def test_an_error_in_a_kernel_is_the_kernels() -> None:
     assert not calls._tracing
 
 
+@pytest.mark.usefixtures("full_length")
 def test_a_step_with_repeated_layers_gives_the_same(monkeypatch) -> None:
     def losses(mode):
         with tf.Graph().as_default():
