@@ -36,6 +36,7 @@ STEPS = {
     "dqn": 15_000,
     "policy_gradient": 1_000,
     "towers": 1_000,
+    "tree_rnn": 600,
 }
 BEFORE = "-before"  # behind the name of a framework: an earlier commit of Headrace, in a checkout of its own
 FRAMEWORKS = ("headrace", "headrace-off", "headrace-always", "tensorflow")

@@ -59,38 +59,51 @@ from headrace.library.numeric.clip import (
     clip_by_average_norm as clip_by_average_norm, clip_by_global_norm as clip_by_global_norm,
     clip_by_norm as clip_by_norm, clip_by_value as clip_by_value, global_norm as global_norm,
 )
+from headrace.library.linalg.decomposition import (
+    cholesky as cholesky, cholesky_solve as cholesky_solve, matrix_determinant as matrix_determinant,
+    matrix_inverse as matrix_inverse, matrix_solve as matrix_solve, matrix_solve_ls as matrix_solve_ls,
+    matrix_square_root as matrix_square_root, matrix_triangular_solve as matrix_triangular_solve, qr as qr,
+    self_adjoint_eig as self_adjoint_eig, self_adjoint_eigvals as self_adjoint_eigvals, svd as svd,
+)
 from headrace.library.linalg.matrix import (
-    cholesky as cholesky, cholesky_solve as cholesky_solve, cross as cross, einsum as einsum, matmul as matmul,
-    matrix_determinant as matrix_determinant, matrix_inverse as matrix_inverse, matrix_solve as matrix_solve,
-    matrix_solve_ls as matrix_solve_ls, matrix_square_root as matrix_square_root,
-    matrix_triangular_solve as matrix_triangular_solve, norm as norm, qr as qr, self_adjoint_eig as self_adjoint_eig,
-    self_adjoint_eigvals as self_adjoint_eigvals, sparse_matmul as sparse_matmul, svd as svd, trace as trace,
+    cross as cross, einsum as einsum, matmul as matmul, norm as norm, sparse_matmul as sparse_matmul, trace as trace,
 )
 from headrace.library.linalg.tensordot import tensordot as tensordot
+from headrace.library.numeric.complex_number import (
+    abs as abs, angle as angle, complex as complex, conj as conj, imag as imag, real as real,
+)
 from headrace.library.numeric.math import (
-    abs as abs, accumulate_n as accumulate_n, acos as acos, acosh as acosh, add as add, add_n as add_n, angle as angle,
-    asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, betainc as betainc, cast as cast,
-    ceil as ceil, complex as complex, conj as conj, cos as cos, cosh as cosh, digamma as digamma, div as div,
-    div_no_nan as div_no_nan, divide as divide, equal as equal, erf as erf, erfc as erfc, exp as exp, expm1 as expm1,
-    floor as floor, floor_div as floor_div, floordiv as floordiv, floormod as floormod, greater as greater,
-    greater_equal as greater_equal, igamma as igamma, igammac as igammac, imag as imag, is_finite as is_finite,
-    is_inf as is_inf, is_nan as is_nan, lbeta as lbeta, less as less, less_equal as less_equal, lgamma as lgamma,
-    log as log, log1p as log1p, log_sigmoid as log_sigmoid, logical_and as logical_and, logical_not as logical_not,
-    logical_or as logical_or, logical_xor as logical_xor, maximum as maximum, minimum as minimum, mod as mod,
-    multiply as multiply, negative as negative, not_equal as not_equal, polygamma as polygamma, pow as pow,
-    real as real, realdiv as realdiv, reciprocal as reciprocal, rint as rint, round as round, rsqrt as rsqrt,
-    saturate_cast as saturate_cast, scalar_mul as scalar_mul, sigmoid as sigmoid, sign as sign, sin as sin,
-    sinh as sinh, sqrt as sqrt, square as square, squared_difference as squared_difference, subtract as subtract,
-    tan as tan, tanh as tanh, to_bfloat16 as to_bfloat16, to_complex128 as to_complex128, to_complex64 as to_complex64,
-    to_double as to_double, to_float as to_float, to_int32 as to_int32, to_int64 as to_int64, truediv as truediv,
-    truncatediv as truncatediv, truncatemod as truncatemod, zeta as zeta,
+    accumulate_n as accumulate_n, acos as acos, acosh as acosh, add as add, add_n as add_n, asin as asin,
+    asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, cast as cast, ceil as ceil, cos as cos,
+    cosh as cosh, equal as equal, exp as exp, expm1 as expm1, floor as floor, floor_div as floor_div,
+    floormod as floormod, greater as greater, greater_equal as greater_equal, is_finite as is_finite,
+    is_inf as is_inf, is_nan as is_nan, less as less, less_equal as less_equal, log as log, log1p as log1p,
+    log_sigmoid as log_sigmoid, logical_and as logical_and, logical_not as logical_not, logical_or as logical_or,
+    logical_xor as logical_xor, maximum as maximum, minimum as minimum, mod as mod, multiply as multiply,
+    negative as negative, not_equal as not_equal, pow as pow, realdiv as realdiv, reciprocal as reciprocal,
+    rint as rint, round as round, rsqrt as rsqrt, saturate_cast as saturate_cast, scalar_mul as scalar_mul,
+    sigmoid as sigmoid, sign as sign, sin as sin, sinh as sinh, sqrt as sqrt, square as square,
+    squared_difference as squared_difference, subtract as subtract, tan as tan, tanh as tanh,
+    to_bfloat16 as to_bfloat16, to_complex128 as to_complex128, to_complex64 as to_complex64, to_double as to_double,
+    to_float as to_float, to_int32 as to_int32, to_int64 as to_int64, truncatediv as truncatediv,
+    truncatemod as truncatemod,
+)
+from headrace.library.numeric.special import (
+    betainc as betainc, digamma as digamma, erf as erf, erfc as erfc, igamma as igamma, igammac as igammac,
+    lbeta as lbeta, lgamma as lgamma, polygamma as polygamma, zeta as zeta,
+)
+from headrace.library.numeric.division import (
+    div as div, div_no_nan as div_no_nan, divide as divide, floordiv as floordiv, truediv as truediv,
 )
 from headrace.library.numeric.reduction import (
-    arg_max as arg_max, arg_min as arg_min, argmax as argmax, argmin as argmin, bincount as bincount,
-    confusion_matrix as confusion_matrix, count_nonzero as count_nonzero, cumprod as cumprod, cumsum as cumsum,
-    histogram_fixed_width as histogram_fixed_width, histogram_fixed_width_bins as histogram_fixed_width_bins,
-    reduce_all as reduce_all, reduce_any as reduce_any, reduce_logsumexp as reduce_logsumexp, reduce_max as reduce_max,
-    reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
+    arg_max as arg_max, arg_min as arg_min, argmax as argmax, argmin as argmin, count_nonzero as count_nonzero,
+    cumprod as cumprod, cumsum as cumsum, reduce_all as reduce_all, reduce_any as reduce_any,
+    reduce_logsumexp as reduce_logsumexp, reduce_max as reduce_max, reduce_mean as reduce_mean,
+    reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
+)
+from headrace.library.numeric.histogram import (
+    bincount as bincount, confusion_matrix as confusion_matrix, histogram_fixed_width as histogram_fixed_width,
+    histogram_fixed_width_bins as histogram_fixed_width_bins,
 )
 from headrace.library.numeric.segment import (
     segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min, segment_prod as segment_prod,
@@ -107,14 +120,17 @@ from headrace.library.tensor.sorting import argsort as argsort, sort as sort
 
 # ---- section: array (shaping, indexing)
 from headrace.library.tensor.array import (
-    bitcast as bitcast, broadcast_dynamic_shape as broadcast_dynamic_shape,
-    broadcast_static_shape as broadcast_static_shape, broadcast_to as broadcast_to, concat as concat,
-    expand_dims as expand_dims, get_static_value as get_static_value, guarantee_const as guarantee_const,
+    bitcast as bitcast, concat as concat, expand_dims as expand_dims, get_static_value as get_static_value,
     invert_permutation as invert_permutation, matrix_transpose as matrix_transpose, pad as pad,
     parallel_stack as parallel_stack, rank as rank, reshape as reshape, reverse as reverse,
     reverse_sequence as reverse_sequence, reverse_v2 as reverse_v2, roll as roll, shape as shape, shape_n as shape_n,
     size as size, split as split, squeeze as squeeze, stack as stack, tile as tile, transpose as transpose,
     unstack as unstack,
+)
+from headrace.library.control.dependency import guarantee_const as guarantee_const
+from headrace.library.tensor.broadcast import (
+    broadcast_dynamic_shape as broadcast_dynamic_shape, broadcast_static_shape as broadcast_static_shape,
+    broadcast_to as broadcast_to,
 )
 from headrace.library.tensor.creation import (
     eye as eye, fill as fill, lin_space as lin_space, linspace as linspace, meshgrid as meshgrid, one_hot as one_hot,
@@ -198,12 +214,14 @@ from headrace.library.state.variable_creator import (
     disable_resource_variables as disable_resource_variables, enable_resource_variables as enable_resource_variables,
     resource_variables_enabled as resource_variables_enabled, variable_creator_scope as variable_creator_scope,
 )
+from headrace.library.state.variable_pieces import create_partitioned_variables as create_partitioned_variables
 from headrace.library.state.variable_scope import (
     AUTO_REUSE as AUTO_REUSE, VariableScope as VariableScope,
-    create_partitioned_variables as create_partitioned_variables, get_local_variable as get_local_variable,
-    get_variable as get_variable, get_variable_scope as get_variable_scope, no_regularizer as no_regularizer,
-    variable_op_scope as variable_op_scope, variable_scope as variable_scope,
+    get_local_variable as get_local_variable,
+    get_variable as get_variable, get_variable_scope as get_variable_scope, variable_op_scope as variable_op_scope,
+    variable_scope as variable_scope,
 )
+from headrace.library.state.regularizers import no_regularizer as no_regularizer
 from headrace.library.state.variables import (
     all_variables as all_variables, assert_variables_initialized as assert_variables_initialized,
     global_variables as global_variables, global_variables_initializer as global_variables_initializer,
@@ -369,26 +387,26 @@ if _TYPE_CHECKING:
     )
     from headrace import (
         app as app, audio as audio, bitwise as bitwise, compat as compat, contrib as contrib, data as data,
-        debugging as debugging,
+        debugging as debugging, distribute as distribute,
         distributions as distributions, dtypes as dtypes, estimator as estimator, examples as examples,
         feature_column as feature_column,
         flags as flags, gfile as gfile, graph_util as graph_util, image as image, initializers as initializers,
-        io as io, layers as layers, linalg as linalg, logging as logging, lookup as lookup, losses as losses,
+        io as io, keras as keras, layers as layers, linalg as linalg, logging as logging, lookup as lookup, losses as losses,
         manip as manip, math as math, metrics as metrics, nest as nest, nn as nn, profiler as profiler,
         python_io as python_io, quantization as quantization, queue as queue, random as random,
         resource_loader as resource_loader, saved_model as saved_model,
         sets as sets, signal as signal, sparse as sparse, spectral as spectral, strings as strings, summary as summary,
-        sysconfig as sysconfig, test as test, train as train, version as version,
+        sysconfig as sysconfig, test as test, tpu as tpu, train as train, version as version,
     )
 
 newaxis = None
 del _ops, _operators, _process
 
 _ON_DEMAND = frozenset(
-    "app audio bitwise compat contrib data debugging distributions dtypes estimator examples feature_column flags gfile "
-    "graph_util image initializers io layers linalg logging lookup losses manip math metrics nest nn profiler python_io "
-    "quantization queue random resource_loader saved_model sets signal sparse spectral strings summary sysconfig test train "
-    "version".split()
+    "app audio bitwise compat contrib data debugging distribute distributions dtypes estimator examples feature_column "
+    "flags gfile graph_util image initializers io keras layers linalg logging lookup losses manip math metrics nest nn "
+    "profiler python_io quantization queue random resource_loader saved_model sets signal sparse spectral strings summary "
+    "sysconfig test tpu train version".split()
 )
 _MESSAGES = frozenset(  # TensorBoard's: imported when one is first asked for
     "AttrValue Event GraphDef HistogramProto LogMessage MetaGraphDef NameAttrList NodeDef SessionLog Summary "

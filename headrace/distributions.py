@@ -9,3 +9,7 @@ from headrace.library.distribution.distribution import (
     Distribution as Distribution, RegisterKL as RegisterKL, ReparameterizationType as ReparameterizationType,
     kl_divergence as kl_divergence,
 )
+from headrace.library.distribution.heavy_tail import StudentT as StudentT
+from headrace.library.distribution.vector import (
+    Dirichlet as Dirichlet, DirichletMultinomial as DirichletMultinomial, Multinomial as Multinomial,
+)

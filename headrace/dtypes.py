@@ -8,4 +8,5 @@ from headrace.core.dtypes import (
     uint8 as uint8, uint16 as uint16, uint32 as uint32, uint64 as uint64, variant as variant,
 )
 from headrace.library.control.host import as_string as as_string
-from headrace.library.numeric.math import cast as cast, complex as complex, saturate_cast as saturate_cast
+from headrace.library.numeric.math import cast as cast, saturate_cast as saturate_cast
+from headrace.library.numeric.complex_number import complex as complex

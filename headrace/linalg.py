@@ -1,13 +1,16 @@
 """tf.linalg: products, norms, decompositions and solvers of matrices."""
 
 from headrace.library.numeric.clip import global_norm as global_norm
+from headrace.library.linalg.decomposition import (
+    cholesky as cholesky, cholesky_solve as cholesky_solve, expm as expm, logdet as logdet, lu as lu,
+    matrix_determinant as det, matrix_inverse as inv, matrix_rank as matrix_rank, matrix_solve as solve,
+    matrix_solve_ls as lstsq, matrix_triangular_solve as triangular_solve, pinv as pinv, qr as qr,
+    self_adjoint_eig as eigh, self_adjoint_eigvals as eigvalsh, slogdet as slogdet, svd as svd,
+    matrix_square_root as sqrtm,
+)
 from headrace.library.linalg.matrix import (
-    adjoint as adjoint, cholesky as cholesky, cholesky_solve as cholesky_solve, cross as cross, einsum as einsum,
-    expm as expm, logdet as logdet, lu as lu, matmul as matmul, matrix_determinant as det, matrix_inverse as inv,
-    matrix_rank as matrix_rank, matrix_solve as solve, matrix_solve_ls as lstsq,
-    matrix_triangular_solve as triangular_solve, matvec as matvec, norm as norm, normalize as normalize, pinv as pinv,
-    qr as qr, self_adjoint_eig as eigh, self_adjoint_eigvals as eigvalsh, slogdet as slogdet, svd as svd,
-    trace as trace, matrix_square_root as sqrtm,
+    adjoint as adjoint, cross as cross, einsum as einsum, matmul as matmul, matvec as matvec, norm as norm,
+    normalize as normalize, trace as trace,
 )
 from headrace.library.linalg.tensordot import tensordot as tensordot
 from headrace.library.tensor.array import matrix_transpose as matrix_transpose, matrix_transpose as transpose

@@ -1,30 +1,39 @@
 """tf.math: element-wise functions, reductions, segments."""
 
+from headrace.library.numeric.complex_number import (
+    abs as abs, angle as angle, conj as conj, imag as imag, real as real,
+)
 from headrace.library.numeric.math import (
-    abs as abs, accumulate_n as accumulate_n, acos as acos, acosh as acosh, add as add, add_n as add_n, angle as angle,
-    asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, bessel_i0 as bessel_i0,
-    bessel_i0e as bessel_i0e, bessel_i1 as bessel_i1, bessel_i1e as bessel_i1e, betainc as betainc, ceil as ceil,
-    conj as conj, cos as cos, cosh as cosh, digamma as digamma, divide as divide, equal as equal, erf as erf,
-    erfc as erfc, exp as exp, expm1 as expm1, floor as floor, floordiv as floordiv, floormod as floormod,
-    greater as greater, greater_equal as greater_equal, igamma as igamma, igammac as igammac, imag as imag,
-    is_finite as is_finite, is_inf as is_inf, is_nan as is_nan, lbeta as lbeta, less as less, less_equal as less_equal,
-    lgamma as lgamma, log as log, log1p as log1p, log_sigmoid as log_sigmoid, logical_and as logical_and,
+    accumulate_n as accumulate_n, acos as acos, acosh as acosh, add as add, add_n as add_n, asin as asin,
+    asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, ceil as ceil, cos as cos, cosh as cosh,
+    equal as equal, exp as exp, expm1 as expm1, floor as floor, floormod as floormod, greater as greater,
+    greater_equal as greater_equal, is_finite as is_finite, is_inf as is_inf, is_nan as is_nan, less as less,
+    less_equal as less_equal, log as log, log1p as log1p, log_sigmoid as log_sigmoid, logical_and as logical_and,
     logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor, maximum as maximum,
-    minimum as minimum, mod as mod, multiply as multiply, multiply_no_nan as multiply_no_nan, negative as negative,
-    nextafter as nextafter, not_equal as not_equal, polygamma as polygamma, polyval as polyval, pow as pow,
-    real as real, reciprocal as reciprocal, reciprocal_no_nan as reciprocal_no_nan, rint as rint, round as round,
-    rsqrt as rsqrt, scalar_mul as scalar_mul, sigmoid as sigmoid, sign as sign, sin as sin, sinh as sinh, sqrt as sqrt,
-    square as square, squared_difference as squared_difference, subtract as subtract, tan as tan, tanh as tanh,
-    truediv as truediv, xdivy as xdivy, xlogy as xlogy, zeta as zeta, div_no_nan as divide_no_nan,
+    minimum as minimum, mod as mod, multiply as multiply, negative as negative, nextafter as nextafter,
+    not_equal as not_equal, polyval as polyval, pow as pow, reciprocal as reciprocal, rint as rint, round as round,
+    rsqrt as rsqrt, scalar_mul as scalar_mul, sigmoid as sigmoid, sign as sign, sin as sin, sinh as sinh,
+    sqrt as sqrt, square as square, squared_difference as squared_difference, subtract as subtract, tan as tan,
+    tanh as tanh, xdivy as xdivy, xlogy as xlogy,
+)
+from headrace.library.numeric.special import (
+    bessel_i0 as bessel_i0, bessel_i0e as bessel_i0e, bessel_i1 as bessel_i1, bessel_i1e as bessel_i1e,
+    betainc as betainc, digamma as digamma, erf as erf, erfc as erfc, igamma as igamma, igammac as igammac,
+    lbeta as lbeta, lgamma as lgamma, polygamma as polygamma, zeta as zeta,
+)
+from headrace.library.numeric.division import (
+    divide as divide, floordiv as floordiv, multiply_no_nan as multiply_no_nan,
+    reciprocal_no_nan as reciprocal_no_nan, truediv as truediv, div_no_nan as divide_no_nan,
 )
 from headrace.library.numeric.reduction import (
-    argmax as argmax, argmin as argmin, bincount as bincount, confusion_matrix as confusion_matrix,
-    count_nonzero as count_nonzero, cumprod as cumprod, cumsum as cumsum, cumulative_logsumexp as cumulative_logsumexp,
-    in_top_k as in_top_k, reduce_all as reduce_all, reduce_any as reduce_any,
-    reduce_euclidean_norm as reduce_euclidean_norm, reduce_logsumexp as reduce_logsumexp, reduce_max as reduce_max,
-    reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_std as reduce_std,
-    reduce_sum as reduce_sum, reduce_variance as reduce_variance, top_k as top_k, zero_fraction as zero_fraction,
+    argmax as argmax, argmin as argmin, count_nonzero as count_nonzero, cumprod as cumprod, cumsum as cumsum,
+    cumulative_logsumexp as cumulative_logsumexp, in_top_k as in_top_k, reduce_all as reduce_all,
+    reduce_any as reduce_any, reduce_euclidean_norm as reduce_euclidean_norm, reduce_logsumexp as reduce_logsumexp,
+    reduce_max as reduce_max, reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod,
+    reduce_std as reduce_std, reduce_sum as reduce_sum, reduce_variance as reduce_variance, top_k as top_k,
+    zero_fraction as zero_fraction,
 )
+from headrace.library.numeric.histogram import bincount as bincount, confusion_matrix as confusion_matrix
 from headrace.library.control.assertion import (
     is_non_decreasing as is_non_decreasing, is_strictly_increasing as is_strictly_increasing,
 )

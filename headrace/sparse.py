@@ -8,8 +8,9 @@ from headrace.library.sparse.tensor import (
     sparse_fill_empty_rows as fill_empty_rows, sparse_merge as merge, sparse_reorder as reorder,
     sparse_reset_shape as reset_shape, sparse_reshape as reshape, sparse_retain as retain, sparse_slice as slice,
     sparse_split as split, sparse_tensor_to_dense as to_dense, sparse_to_indicator as to_indicator,
-    sparse_transpose as transpose, sparse_cross as cross, sparse_cross_hashed as cross_hashed,
+    sparse_transpose as transpose,
 )
+from headrace.library.sparse.cross import sparse_cross as cross, sparse_cross_hashed as cross_hashed
 from headrace.library.sparse.math import (
     sparse_add as add, sparse_mask as mask, sparse_maximum as maximum, sparse_minimum as minimum,
     sparse_reduce_max as reduce_max, sparse_reduce_max_sparse as reduce_max_sparse, sparse_reduce_sum as reduce_sum,

@@ -23,9 +23,10 @@ EVENTS: Final = {
     "socket.bind": "sockets", "socket.connect": "sockets",
 }  # fmt: skip
 
-WHOLE_PROGRAMS: Final = (  # folders whose tests train, or run programs as users do
-    "benchmarks/", "cluster/", "conformance/", "docs/", "examples/", "library/contrib/", "library/estimator/",
-    "library/train/", "models/", "runtime/session/test_partitioned_", "tensorflow/",
+WHOLE_PROGRAMS: Final = (  # folders and files whose tests train, or run programs as users do
+    "autodiff/test_control_flow_golden", "benchmarks/", "cluster/", "conformance/", "docs/", "examples/",
+    "library/contrib/", "library/control/test_state_flow", "library/data/test_dataset_golden", "library/estimator/",
+    "library/train/", "models/", "runtime/session/test_partitioned", "tensorflow/", "tools/test_demo",
 )  # fmt: skip
 SLOW: Final = (
     "benchmarks/",

@@ -67,11 +67,16 @@ def signature(thing: Any) -> str:
 
 
 def markdown(doc: str | None) -> str:
-    """A docstring as Markdown: examples become blocks, and double backticks are plain code."""
+    """A docstring as Markdown: examples become blocks, arguments a list, and double backticks are plain code."""
+    text = re.sub(r"^Args:\n((?: +.*\n?)+)", lambda found: f"Args:\n\n{_listed(found[1])}", doc or "", flags=re.M)
     text = re.sub(
-        r"(?:^>>> .*(?:\n(?!\n).*)*\n?)", lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", doc or "", flags=re.M
+        r"(?:^>>> .*(?:\n(?!\n).*)*\n?)", lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text, flags=re.M
     )
     return text.strip()
+
+
+def _listed(arguments: str) -> str:
+    return re.sub(r"^  (\*{0,2}\w+(?:, \*{0,2}\w+)*): ", r"- `\1`: ", arguments, flags=re.M)
 
 
 def entry(kind: str, title: str, doc: str | None, below: str = "") -> str:

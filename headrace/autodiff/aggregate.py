@@ -12,7 +12,11 @@ from headrace.graph.structures import IndexedSlices
 
 
 class AggregationMethod:
-    """How partial gradients are summed; all methods give the same value here."""
+    """How partial gradients are summed; all methods give the same value here.
+
+    >>> x = tf.constant(2.0)
+    >>> (slope,) = tf.gradients(x * x, x, aggregation_method=tf.AggregationMethod.EXPERIMENTAL_TREE)
+    """
 
     ADD_N = 0
     DEFAULT = ADD_N

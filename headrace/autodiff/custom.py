@@ -17,10 +17,20 @@ from headrace.graph.convert import convert_to_tensor
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """``f(*args)`` returns ``(result, grad_fn)``; ``grad_fn(*dresults)`` gives the gradients of the arguments.
 
-    @tf.custom_gradient
-    def log1pexp(x):
-        e = tf.exp(x)
-        return tf.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
+    Args:
+      f: The function to decorate.  If it reads resource variables, `grad_fn` takes a keyword ``variables`` and also returns
+        a list of their gradients.
+
+    Returns:
+      A function with the arguments of `f` that returns its result.
+
+    >>> @tf.custom_gradient
+    ... def log1pexp(x):
+    ...     e = tf.exp(x)
+    ...     return tf.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
+    >>> x = tf.constant(100.0)
+    >>> print(tf.Session().run(tf.gradients(log1pexp(x), x)[0]))
+    1.0
     """
 
     @functools.wraps(f)

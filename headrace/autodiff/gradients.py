@@ -38,7 +38,12 @@ _colocating: ContextVar[bool] = ContextVar("colocating", default=False)  # wheth
 
 
 class UnconnectedGradients:
-    """What ``gradients`` gives for an x that no y depends on."""
+    """What ``gradients`` gives for an x that no y depends on.
+
+    >>> x, y = tf.constant(1.0), tf.constant(2.0)
+    >>> tf.gradients(y, x), tf.Session().run(tf.gradients(y, x, unconnected_gradients=tf.UnconnectedGradients.ZERO))
+    ([None], [np.float32(0.0)])
+    """
 
     NONE = "none"
     ZERO = "zero"
@@ -55,6 +60,20 @@ def gradients(
     unconnected_gradients: str = UnconnectedGradients.NONE,
 ) -> list[Any]:  # fmt: skip
     """The sums of d(ys)/dx for each x in xs: Tensors, IndexedSlices for rows gathered, or None where unconnected.
+
+    Args:
+      ys: A tensor, or a list of tensors, to differentiate.
+      xs: A tensor or variable, or a list of them, to differentiate by.
+      grad_ys: Weights of the `ys`, each of the shape of its y; None for ones.
+      name: A name scope for the ops.
+      colocate_gradients_with_ops: Whether a gradient is placed with the op that it is of.
+      gate_gradients: Whether all gradients of an op are computed before one of them is used.
+      aggregation_method: A constant of `tf.AggregationMethod`; it changes nothing.
+      stop_gradients: Tensors to take for constants; None for none.
+      unconnected_gradients: A constant of `tf.UnconnectedGradients`: None or zeros where no y depends on an x.
+
+    Returns:
+      A list with one gradient for each x.
 
     >>> x = tf.constant(3.0)
     >>> y = x ** 3
@@ -429,7 +448,7 @@ def through_kernel(op: Operation, grads: Sequence[Any]) -> list[Any]:
         )
     flowing = [convert_to_tensor(g) for g, t in zip(grads, op._outputs, strict=True) if is_trainable(t.dtype)]
     produced = raw_ops._Vjp(
-        list(op.inputs), flowing, op_type=op.type, op_attrs=op.attrs, trainable=trainable,
+        list(op.inputs), flowing, op_type=op.op_def.name, op_attrs=op.attrs, trainable=trainable,
         Tout=[op.inputs[i].dtype.base_dtype for i in trainable],
     )  # fmt: skip
     result: list[Any] = [None] * len(op.inputs)

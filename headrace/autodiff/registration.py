@@ -13,6 +13,18 @@ class RegisterGradient:
     """``@tf.RegisterGradient("Name")`` for an op type without a rule, or a name to use in ``gradient_override_map``.
 
     The function takes ``(op, *grads)`` and returns one gradient, or None, per input.
+
+    Args:
+      op_type: The type of op, or the name to use in ``gradient_override_map``.
+
+    >>> @tf.RegisterGradient('TwiceTheGradient')
+    ... def twice(op, gradient):
+    ...     return 2.0 * gradient
+    >>> x = tf.constant(1.0)
+    >>> with tf.get_default_graph().gradient_override_map({'Identity': 'TwiceTheGradient'}):
+    ...     y = tf.identity(x)
+    >>> print(tf.Session().run(tf.gradients(y, x)[0]))
+    2.0
     """
 
     def __init__(self, op_type: str) -> None:
@@ -26,7 +38,13 @@ class RegisterGradient:
 
 
 def NotDifferentiable(op_type: str) -> None:  # noqa: N802 - TF1's name
-    """Declares that gradients stop at ops of this type."""
+    """Declares that gradients stop at ops of this type.
+
+    Args:
+      op_type: The type of op; it must have no gradient yet.
+
+    Example: ``tf.NoGradient("ZeroOut")``
+    """
     if not isinstance(op_type, str):
         raise TypeError(f"op_type must be a string, got {op_type!r}")
     _register(op_type, None)
@@ -75,6 +93,7 @@ def gradient_rule(op: Operation) -> tuple[bool, Rule | None]:
         )
     if op.op_def.has_gradient_rule:
         return True, op.op_def.gradient_fn
-    if op.type in REGISTRY.gradients:
-        return True, REGISTRY.gradients[op.type]
+    for op_type in (op.type, op.op_def.name):  # of a call of a Defun its name, for which a program may have a rule
+        if op_type in REGISTRY.gradients:
+            return True, REGISTRY.gradients[op_type]
     return False, None

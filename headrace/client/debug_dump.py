@@ -102,7 +102,10 @@ def write_dumps(
         for name, root in watches.get(one.name, ()):
             node, _, slot = one.name.rpartition(":")
             device = ",".join(part.replace(":", "_") for part in one.device.split("/"))
-            path = os.path.join(root, f"{PREFIX}device_{device}", f"{node}_{slot}_{name}_{one.when}")
+            path = os.path.join(os.path.normpath(root), f"{PREFIX}device_{device}", f"{node}_{slot}_{name}_{one.when}")
+            if os.path.normpath(path) != path:  # names of an imported graph may have dots
+                why = f"{one.name} is not written: its name leads to {os.path.normpath(path)} {at()}"
+                raise InvalidArgumentError(None, None, why)
             result = DEBUG_OPS[name](one.value)
             summary = named_tensor(f"{one.name}:{name}".encode(), encode(result, _dtype(result)))
             _write(path, event(one.when / 1e6, None, SUMMARY, summary))

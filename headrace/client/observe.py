@@ -180,7 +180,19 @@ def patterns_of(graph: Graph, what: Any) -> tuple[str, ...]:
 
 
 def operations_within(graph: Graph) -> Iterator[Operation]:
-    """The operations of a graph and of the bodies that they hold."""
+    """The operations of a graph and of the bodies that they hold.
+
+    Args:
+      graph: The graph.
+
+    Returns:
+      An iterator over operations.
+
+    >>> from headrace.client.observe import operations_within
+    >>> x = tf.cond(tf.constant(True), lambda: tf.constant(1), lambda: tf.constant(2))
+    >>> sum(op.type == 'Const' for op in operations_within(tf.get_default_graph()))
+    3
+    """
     seen: set[int] = set()
     waiting = [graph]
     while waiting:
@@ -201,7 +213,18 @@ def _is_within(inner: Any, graph: Graph) -> bool:
 
 
 def described(value: Any) -> str:
-    """A value in a line: its shape, and its numbers or their range."""
+    """A value in a line: its shape, and its numbers or their range.
+
+    Args:
+      value: A numpy array.
+
+    Returns:
+      A string.
+
+    >>> from headrace.client.observe import described
+    >>> described(np.array([[1.0, 2.0]], np.float32))
+    'float32[1, 2] 1 2'
+    """
     text = f"{value.dtype.name if value.dtype != object else 'string'}{list(value.shape)}"
     if value.size <= 4:
         return f"{text} {' '.join(map(_short, value.reshape(-1).tolist()))}".rstrip()

@@ -137,7 +137,17 @@ def _config(worker: LocalWorker | None, config: ConfigProto | None) -> ConfigPro
 
 
 class BaseSession(Inspection):
-    """What ``Session`` and ``InteractiveSession`` share."""
+    """What ``Session`` and ``InteractiveSession`` share.
+
+    Args:
+      target: The address of a server, such as "grpc://localhost:2222"; "" for this process.
+      graph: The graph to run; None for the default graph.
+      config: A `tf.ConfigProto`; None for the default settings.
+
+    >>> sess = tf.Session()
+    >>> sess.graph is tf.get_default_graph()
+    True
+    """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         if isinstance(target, bytes):
@@ -192,6 +202,7 @@ class BaseSession(Inspection):
 
     @property
     def graph(self) -> Graph:
+        """The graph that the session runs."""
         return self._graph
 
     @property
@@ -201,6 +212,7 @@ class BaseSession(Inspection):
 
     @property
     def sess_str(self) -> str:
+        """The address of the server; "" for this process."""
         return self._target
 
     def list_devices(self) -> list[DeviceAttributes]:
@@ -427,6 +439,11 @@ class BaseSession(Inspection):
 class Session(BaseSession):
     """Runs operations of a graph: ``with tf.Session() as sess: sess.run(train_op, feed_dict={x: batch})``.
 
+    Args:
+      target: The address of a server, such as "grpc://localhost:2222"; "" for this process.
+      graph: The graph to run; None for the default graph.
+      config: A `tf.ConfigProto`; None for the default settings.
+
     >>> x = tf.placeholder(tf.float32, [None])
     >>> with tf.Session() as sess:
     ...     print(sess.run({'sum': tf.reduce_sum(x), 'twice': x * 2.0}, feed_dict={x: [1.0, 2.0]}))
@@ -486,7 +503,18 @@ class Session(BaseSession):
 
 
 class InteractiveSession(BaseSession):
-    """A session that is the default one from the start, for notebooks; close it when done."""
+    """A session that is the default one from the start, for notebooks; close it when done.
+
+    Args:
+      target: The address of a server, such as "grpc://localhost:2222"; "" for this process.
+      graph: The graph to run, which becomes the default graph too; None for the default graph.
+      config: A `tf.ConfigProto`; None for the default settings.
+
+    >>> sess = tf.InteractiveSession()
+    >>> print(tf.square(3.0).eval())
+    9.0
+    >>> sess.close()
+    """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         config = (

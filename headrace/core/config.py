@@ -197,6 +197,8 @@ class ConfigProto(Message):
     a CPU and its only accelerator too ("always"), or only between other devices ("auto").  `deterministic` asks
     for bit-identical reruns, `precision` says what float32 products on CUDA are computed in: "high" (TF32), "highest" (full
     float32) or "medium" (bfloat16); these two are settings of the process, and the environment variables win over them.
+    `precision="bfloat16"` or `"float16"` is mixed precision on every device: products and what stands between them are computed
+    in 16 bits, sums, losses and variables in 32.
     `device_threads` says how many threads the kernels of a CPU use, by its full or partial name: `{"/cpu:0": 3, "/cpu:1": 1}`.
     The CPUs of a step that it does not name divide what is left of `intra_op_parallelism_threads`.
     `gather_transfers=False` lets each value that goes from one device to another travel by itself, so that what needs only
@@ -243,7 +245,7 @@ class ConfigProto(Message):
     lossy_transfers: bool = False
     late_transfers: bool = False
     deterministic: bool = False
-    precision: Literal["high", "highest", "medium"] = "high"
+    precision: Literal["high", "highest", "medium", "bfloat16", "float16"] = "high"
     device_threads: dict[str, int] = nested()
 
 

@@ -63,6 +63,16 @@ class DeviceSpec:
 
     Mutable, as in TF1; compared and hashed by value, so do not change one that is a key. Merging always lets the
     argument win over the object it is merged into.
+
+    Args:
+      job: The name of the job, such as "worker".
+      replica: The number of the replica.
+      task: The number of the task.
+      device_type: "CPU" or "GPU", or another type of device.
+      device_index: The number of the device.
+
+    >>> tf.DeviceSpec(job='worker', task=1, device_type='GPU', device_index=0).to_string()
+    '/job:worker/task:1/device:GPU:0'
     """
 
     __slots__ = ("_device_index", "_device_type", "_job", "_replica", "_task")

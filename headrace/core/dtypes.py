@@ -30,6 +30,12 @@ class DType:
     `==` also accepts whatever `as_dtype` accepts. Instances are immutable by convention and safe to share.
     A *reference* type (`float32_ref`) marks an edge that carries a mutable variable rather than a value.  So does the
     type of a resource variable's handle, which equals `resource`; its `base_dtype` is that of the variable's elements.
+
+    Args:
+      type_enum: The number of the type in TensorFlow's DataType enum.
+
+    >>> tf.float32.name, tf.float32.size, tf.DType(1) is tf.float32
+    ('float32', 4, True)
     """
 
     __slots__ = (
@@ -313,7 +319,17 @@ _QUANTIZED_BY_FIELD: dict[str, DType] = {d.name: d for d in (*QUANTIZED, resourc
 
 
 def as_dtype(type_value: DTypeLike) -> DType:
-    """The DType that `type_value` stands for; TypeError, naming what was received, when there is none."""
+    """The DType that `type_value` stands for; TypeError, naming what was received, when there is none.
+
+    Args:
+      type_value: A DType, a name, a numpy type, dtype or array, float, bool, or a number of the DataType enum.
+
+    Returns:
+      A `tf.DType`.
+
+    >>> tf.as_dtype('int64'), tf.as_dtype(np.float32), tf.as_dtype(bool)
+    (tf.int64, tf.float32, tf.bool)
+    """
     if isinstance(type_value, DType):
         return type_value
     if isinstance(type_value, str):

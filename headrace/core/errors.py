@@ -253,7 +253,17 @@ _CODE_BY_CLASS: dict[Any, int] = {cls: code for code, cls in _CLASS_BY_CODE.item
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """The class for a canonical code; KeyError when the code is not one of an error."""
+    """The class for a canonical code; KeyError when the code is not one of an error.
+
+    Args:
+      error_code: A code from 1 to 16, such as ``tf.errors.NOT_FOUND``.
+
+    Returns:
+      A subclass of `tf.errors.OpError`.
+
+    >>> tf.errors.exception_type_from_error_code(tf.errors.NOT_FOUND).__name__
+    'NotFoundError'
+    """
     try:
         error_class: type[OpError] = _CLASS_BY_CODE[error_code]
     except KeyError:
@@ -262,7 +272,17 @@ def exception_type_from_error_code(error_code: int) -> type[OpError]:
 
 
 def error_code_from_exception_type(cls: type[BaseException]) -> int:
-    """The canonical code of an error class or of a class derived from one; UNKNOWN for any other class."""
+    """The canonical code of an error class or of a class derived from one; UNKNOWN for any other class.
+
+    Args:
+      cls: A class of exceptions.
+
+    Returns:
+      An integer.
+
+    >>> tf.errors.error_code_from_exception_type(tf.errors.NotFoundError) == tf.errors.NOT_FOUND
+    True
+    """
     for base in cls.__mro__:
         if base in _CODE_BY_CLASS:
             return _CODE_BY_CLASS[base]
@@ -270,7 +290,20 @@ def error_code_from_exception_type(cls: type[BaseException]) -> int:
 
 
 def make_error(node_def: Any, op: Any, message: str, error_code: int) -> OpError:
-    """The error for a code received from a kernel or another task; an UnknownError for a code that is not in the table."""
+    """The error for a code received from a kernel or another task; an UnknownError for a code that is not in the table.
+
+    Args:
+      node_def: The NodeDef of the operation that failed, or None.
+      op: The operation that failed, or None.
+      message: What is wrong.
+      error_code: A code, such as ``tf.errors.NOT_FOUND``.
+
+    Returns:
+      A `tf.errors.OpError`; it is not raised.
+
+    >>> type(tf.errors.make_error(None, None, 'no such file', tf.errors.NOT_FOUND)).__name__
+    'NotFoundError'
+    """
     error_class = _CLASS_BY_CODE.get(error_code)
     if error_class is None:
         return UnknownError(node_def, op, message, error_code)
@@ -279,7 +312,17 @@ def make_error(node_def: Any, op: Any, message: str, error_code: int) -> OpError
 
 
 def with_user_line(error: OpError) -> OpError:
-    """The error of a thread of Headrace's own, with the user's line that has called; unchanged if it names a line."""
+    """The error of a thread of Headrace's own, with the user's line that has called; unchanged if it names a line.
+
+    Args:
+      error: A `tf.errors.OpError`.
+
+    Returns:
+      A `tf.errors.OpError` of the same code.
+
+    >>> '(at ' in tf.errors.with_user_line(tf.errors.NotFoundError(None, None, 'no such file')).message
+    True
+    """
     if "(at " in error.message:
         return error
     return make_error(None, error.op, f"{error.message} (at {user_source(2)})", error.error_code)
@@ -301,7 +344,17 @@ _OF_PYTHON = (
 
 
 def from_python(error: Exception) -> OpError:
-    """What a step raises when a Python function of the user raises ``error``: its class as in TensorFlow, with the traceback."""
+    """What a step raises when a Python function of the user raises ``error``: its class as in TensorFlow, with the traceback.
+
+    Args:
+      error: The exception of the function.
+
+    Returns:
+      A `tf.errors.OpError`; `error` itself if it is one.
+
+    >>> type(tf.errors.from_python(ValueError('wrong'))).__name__
+    'InvalidArgumentError'
+    """
     if isinstance(error, OpError):
         return error
     error_class = next((c for types, c in _OF_PYTHON if isinstance(error, types)), UnknownError)

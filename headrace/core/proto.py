@@ -29,7 +29,15 @@ _OTHERS: dict[str, dict[str, tuple[int | str, int]]] = {
 
 @functools.cache
 def protos() -> Any:
-    """The message classes and the values of enumerations, as attributes."""
+    """The message classes and the values of enumerations, as attributes.
+
+    Returns:
+      A namespace with a class for each message.
+
+    >>> from headrace.core.proto import protos
+    >>> protos().GraphDef.__name__
+    'GraphDef'
+    """
     try:
         modules = [importlib.import_module(f"tensorboard.compat.proto.{name}_pb2") for name in _FILES]
     except ImportError as error:

@@ -37,11 +37,15 @@ ShapeLike: TypeAlias = Any
 
 
 def _size(value: Any) -> int | None:
-    """Checks one dimension: a non-negative integer, None, or a Dimension."""
+    """Checks one dimension: a non-negative integer, None, or a Dimension; a float that is whole counts as an integer."""
     if value is None:
         return None
     if isinstance(value, Dimension):
         return value.value
+    if isinstance(value, float):
+        if not value.is_integer():
+            raise ValueError(f"Ambiguous dimension: {value!r} is not a whole number")
+        value = int(value)
     try:
         size = operator.index(value)
     except TypeError:
@@ -58,6 +62,12 @@ class Dimension:
 
     Arithmetic with an unknown operand gives `Dimension(None)`. As in TF1, comparing with an unknown operand gives
     None, neither true nor false.
+
+    Args:
+      value: An integer of at least 0, another `Dimension`, or None.
+
+    >>> tf.Dimension(3) + 2, tf.Dimension(None).value
+    (Dimension(5), None)
     """
 
     __slots__ = ("_value",)
@@ -182,6 +192,13 @@ class TensorShape:
 
     Iterating and indexing give Dimension objects, as in TF1; `as_list()` and `.tuple` give plain sizes.
     Two shapes are equal when they know the same things; unknown equals unknown.
+
+    Args:
+      dims: A list of sizes, each an integer or None; another shape, a TensorShapeProto, or None for an unknown shape.
+
+    >>> shape = tf.TensorShape([None, 3])
+    >>> shape.rank, shape.as_list(), shape.is_compatible_with([2, 3])
+    (2, [None, 3], True)
     """
 
     __slots__ = ("_dims",)
@@ -427,7 +444,17 @@ def as_dimension(value: Any) -> Dimension:
 
 
 def dimension_value(dimension: Any) -> Any:
-    """The plain `int | None` of a Dimension; anything else comes back as it is."""
+    """The plain `int | None` of a Dimension; anything else comes back as it is.
+
+    Args:
+      dimension: A `tf.Dimension`, an integer or None.
+
+    Returns:
+      An integer, or None if the size is not known.
+
+    >>> tf.dimension_value(tf.Dimension(3))
+    3
+    """
     return dimension.value if isinstance(dimension, Dimension) else dimension
 
 

@@ -52,7 +52,15 @@ def is_internal(code: CodeType) -> bool:
 
 
 def at() -> str:
-    """``(at file:line)`` of the user's call, for the end of a message."""
+    """``(at file:line)`` of the user's call, for the end of a message.
+
+    Returns:
+      A string.
+
+    >>> from headrace.core.source import at
+    >>> at()
+    '(at ...)'
+    """
     return f"(at {user_source(2)})"
 
 
@@ -63,7 +71,17 @@ def warn(message: str) -> None:
 
 
 def user_source(depth: int = 1) -> Source:
-    """The innermost frame outside Headrace; if all are inside, the outermost one, or the name of a thread of Headrace's own."""
+    """The innermost frame outside Headrace; if all are inside, the outermost one, or the name of a thread of Headrace's own.
+
+    Args:
+      depth: How many frames to leave out: 1 begins with the caller.
+
+    Returns:
+      A named tuple with the file, the line and the function.
+
+    >>> tf.errors.user_source().function
+    '<module>'
+    """
     frame: FrameType | None = sys._getframe(depth)
     last = frame
     while frame is not None:

@@ -10,6 +10,11 @@ from typing import Any
 class Table:
     """What a report is: a title, rows (dicts with the same keys), and a last line with totals.
 
+    Args:
+      title: The first line.
+      rows: Dicts with the same keys, which head the columns.
+      end: The last line; "" for none.
+
     >>> from headrace.core.table import Table
     >>> print(Table('two things', [{'name': 'a', 'bytes': 4}, {'name': 'long', 'bytes': 16}], 'together 20'))
     two things

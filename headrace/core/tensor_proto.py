@@ -65,7 +65,18 @@ def _numbers_head(dtype: int, shape: tuple[int, ...], size: int) -> bytes:
 
 
 def decode(data: bytes) -> tuple[DType, Any]:
-    """-> the dtype and the array (bfloat16 as its bits); ValueError if the bytes are no TensorProto."""
+    """-> the dtype and the array (bfloat16 as its bits); ValueError if the bytes are no TensorProto.
+
+    Args:
+      data: A serialized TensorProto.
+
+    Returns:
+      A pair of a `tf.DType` and a numpy array.
+
+    >>> from headrace.core.tensor_proto import decode
+    >>> decode(tf.make_tensor_proto([1, 2]).SerializeToString())
+    (tf.int32, array([1, 2], dtype=int32))
+    """
     usual = _decode_usual(data)
     if usual is not None:
         return usual

@@ -44,6 +44,11 @@ class ShapedSpec:
 class TensorSpec(ShapedSpec):
     """The dtype and (partial) shape of a tensor that is yet to come: an entry of an ``input_signature``.
 
+    Args:
+      shape: The shape; None and sizes of None for what is not known.
+      dtype: The type of the elements.
+      name: The name of the argument; None for none.
+
     >>> tf.TensorSpec([None, 3], tf.float32, name="x")
     TensorSpec(shape=(?, 3), dtype=tf.float32, name='x')
     """
@@ -56,6 +61,7 @@ class TensorSpec(ShapedSpec):
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """The shape and dtype of another spec, with another name if one is given."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @classmethod
@@ -65,14 +71,17 @@ class TensorSpec(ShapedSpec):
 
     @property
     def name(self) -> str | None:
+        """The name of the argument, or None."""
         return self._name
 
     @property
     def is_discrete(self) -> bool:
+        """Whether the elements are integers or booleans."""
         return self._dtype.is_integer or self._dtype.is_bool
 
     @property
     def is_continuous(self) -> bool:
+        """Whether the elements are floating point numbers."""
         return self._dtype.is_floating
 
     def _key(self) -> tuple[Any, ...]:

@@ -23,18 +23,34 @@ _enabled = os.environ.get(VARIABLE, "") != "full"
 
 
 def is_traceback_filtering_enabled() -> bool:
-    """Whether uncaught exceptions are shown without the frames of Headrace."""
+    """Whether uncaught exceptions are shown without the frames of Headrace.
+
+    Returns:
+      True or False.
+
+    >>> tf.debugging.is_traceback_filtering_enabled()
+    True
+    """
     return _enabled
 
 
 def enable_traceback_filtering() -> None:
-    """Shows uncaught exceptions without the frames of Headrace, which is the default."""
+    """Shows uncaught exceptions without the frames of Headrace, which is the default.
+
+    >>> tf.debugging.enable_traceback_filtering()
+    """
     global _enabled
     _enabled = True
 
 
 def disable_traceback_filtering() -> None:
-    """Shows every frame of uncaught exceptions."""
+    """Shows every frame of uncaught exceptions.
+
+    >>> tf.debugging.disable_traceback_filtering()
+    >>> tf.debugging.is_traceback_filtering_enabled()
+    False
+    >>> tf.debugging.enable_traceback_filtering()
+    """
     global _enabled
     _enabled = False
 
@@ -123,7 +139,17 @@ def notebook() -> Any:
 
 
 def file_name(filename: str) -> str:
-    """A file as users know it: a cell of a notebook, which IPython keeps under a name of its own, is ``Cell In[3]``."""
+    """A file as users know it: a cell of a notebook, which IPython keeps under a name of its own, is ``Cell In[3]``.
+
+    Args:
+      filename: The name of a file as Python has it.
+
+    Returns:
+      A string.
+
+    >>> tf.errors.file_name('train.py')
+    'train.py'
+    """
     shell = notebook()
     cell = None if shell is None else getattr(shell.compile, "_filename_map", {}).get(filename)
     return filename if cell is None else f"Cell In[{cell}]"

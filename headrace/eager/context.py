@@ -27,7 +27,7 @@ from headrace.eager.execute import Caller
 from headrace.eager.tape import GradientTape
 from headrace.eager.tape_entry import TapeEntry
 from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor, Immediate, as_handle, holding
-from headrace.graph import context
+from headrace.graph import context, raw_ops
 from headrace.graph.build import add_node
 from headrace.graph.collection import GraphKeys
 from headrace.graph.constant import make_array
@@ -55,6 +55,15 @@ _ARRAYS = {np.dtype(d.name): d for d in (float32, float64, int32, int64)}  # who
 _NOTHING = contextlib.nullcontext()
 
 
+def _adopting(args: Sequence[Any]) -> Graph | None:
+    """The graph that an op becomes a node of, though ops run eagerly: that of one of its inputs, if it wants such nodes."""
+    for arg in args:
+        for item in arg if isinstance(arg, (list, tuple)) else (arg,):
+            if isinstance(item, Tensor) and not isinstance(item, Immediate) and item.graph.adopts_ops:
+                return item.graph
+    return None
+
+
 class EagerContext(Graph):
     """Thread-safe.  Runs ops where it is called; see the module docstring for what it keeps."""
 
@@ -79,6 +88,9 @@ class EagerContext(Graph):
 
     def build(self, how: Caller, key: Any, flat: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Converts and checks the arguments as a graph does, runs the op, and keeps its binding under ``key``."""
+        if key is None and (graph := _adopting(args)) is not None:
+            with graph.as_default():
+                return getattr(raw_ops, how.op_def.name)(*args, **kwargs)
         node: Any = add_node(self, how.op_def, args, kwargs)
         bound = node.bound
         if bound is None:
@@ -353,6 +365,13 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None, execut
 
     Call it at program startup, before anything is built.  ``device_policy`` and ``execution_mode`` are checked; values are
     always copied between devices silently, and kernels of accelerators always run asynchronously.
+
+    Args:
+      config: Accepted as TensorFlow does; it changes nothing.
+      device_policy: None, or one of ``tf.contrib.eager.DEVICE_PLACEMENT_*``.
+      execution_mode: None, ``tf.contrib.eager.SYNC`` or ``tf.contrib.eager.ASYNC``.
+
+    Example: ``tf.enable_eager_execution()``
     """
     if device_policy not in (None, 0, 1, 2, 3):
         raise ValueError("device_policy must be one of None, tf.contrib.eager.DEVICE_PLACEMENT_*")
@@ -367,24 +386,52 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None, execut
 
 
 def disable_eager_execution() -> None:
-    """Back to building graphs."""
+    """Back to building graphs.
+
+    >>> tf.disable_eager_execution()
+    >>> tf.executing_eagerly()
+    False
+    """
     context.set_global_eager(None)
 
 
 @contextlib.contextmanager
 def eager_mode() -> Iterator[None]:
-    """Ops called in this block, in this thread, run eagerly: ``with headrace.eager_mode():``."""
+    """Ops called in this block, in this thread, run eagerly: ``with headrace.eager_mode():``.
+
+    Returns:
+      A context manager.
+
+    >>> with tf.eager_mode():
+    ...     print(tf.add(1, 2).numpy())
+    3
+    """
     with the_context().as_default():
         yield
 
 
 def executing_eagerly() -> bool:
-    """Whether ops run eagerly here; False inside ``with tf.Graph().as_default():``."""
+    """Whether ops run eagerly here; False inside ``with tf.Graph().as_default():``.
+
+    Returns:
+      True or False.
+
+    >>> with tf.eager_mode():
+    ...     tf.executing_eagerly()
+    True
+    """
     return context.executing_eagerly()
 
 
 def executing_eagerly_outside_functions() -> bool:
-    """Whether ops run eagerly in the program around the function or body that is being built, if there is one."""
+    """Whether ops run eagerly in the program around the function or body that is being built, if there is one.
+
+    Returns:
+      True or False.
+
+    >>> tf.executing_eagerly_outside_functions()
+    False
+    """
     graph: Any = context.get_default_graph()
     while graph.building_function and getattr(graph, "outer_graph", None) is not None:
         graph = graph.outer_graph
@@ -393,28 +440,58 @@ def executing_eagerly_outside_functions() -> bool:
 
 @contextlib.contextmanager
 def execution_mode(mode: int | None) -> Iterator[None]:
-    """Accepted for TF1's sake: kernels of accelerators always run asynchronously, those of the host never do."""
+    """Accepted for TF1's sake: kernels of accelerators always run asynchronously, those of the host never do.
+
+    Args:
+      mode: None, ``tf.contrib.eager.SYNC`` or ``tf.contrib.eager.ASYNC``.
+
+    Returns:
+      A context manager.
+
+    >>> with tf.contrib.eager.execution_mode(tf.contrib.eager.SYNC):
+    ...     x = tf.constant(1.0)
+    """
     if mode not in (None, SYNC, ASYNC):
         raise ValueError("execution_mode must be one of None, tf.contrib.eager.SYNC, tf.contrib.eager.ASYNC")
     yield
 
 
 def async_wait() -> None:
-    """Waits for everything that accelerators still have to do."""
+    """Waits for everything that accelerators still have to do.
+
+    >>> tf.contrib.eager.async_wait()
+    """
     for device in the_context().devices:
         if device.torch_device.type == "cuda":
             torch.cuda.synchronize(device.torch_device)
 
 
 def async_clear_error() -> None:
-    """Does nothing: errors are raised where they happen, and none is kept."""
+    """Does nothing: errors are raised where they happen, and none is kept.
+
+    >>> tf.contrib.eager.async_clear_error()
+    """
 
 
 def list_devices() -> list[str]:
-    """The names of the devices that ops may run on."""
+    """The names of the devices that ops may run on.
+
+    Returns:
+      A list of strings.
+
+    >>> tf.contrib.eager.list_devices()[0]
+    '/job:localhost/replica:0/task:0/device:CPU:0'
+    """
     return [d.name for d in the_context().devices]
 
 
 def num_gpus() -> int:
-    """The number of GPUs."""
+    """The number of GPUs.
+
+    Returns:
+      An integer.
+
+    >>> tf.contrib.eager.num_gpus() >= 0
+    True
+    """
     return sum(d.device_type == "GPU" for d in the_context().devices)

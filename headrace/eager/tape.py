@@ -8,6 +8,7 @@ dw = tape.gradient(loss, w)
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -28,6 +29,18 @@ class GradientTape:
 
     ``persistent``: ``gradient`` may be called more than once.  ``watch_accessed_variables``: trainable variables read inside
     are watched automatically; tensors must be passed to ``watch``.
+
+    Args:
+      persistent: Whether `gradient` may be called more than once.
+      watch_accessed_variables: Whether trainable variables that are read are watched without `watch`.
+
+    >>> with tf.eager_mode():
+    ...     x = tf.constant(3.0)
+    ...     with tf.GradientTape() as tape:
+    ...         tape.watch(x)
+    ...         y = x * x
+    ...     print(tape.gradient(y, x).numpy())
+    6.0
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
@@ -271,7 +284,7 @@ def _packed(structure: Any, items: Iterator[Any]) -> Any:
 
 
 def _differentiated(f: Callable[..., Any], values: Sequence[Any], params: Any) -> tuple[Any, list[Any]]:
-    chosen = _positions(params, len(values))
+    chosen = _positions(f, params, len(values))
     tensors = [as_handle(v) if isinstance(as_handle(v), Immediate) else convert_to_tensor(v) for v in values]
     arguments = list(values)
     with GradientTape(persistent=True) as tape:
@@ -286,19 +299,34 @@ def _differentiated(f: Callable[..., Any], values: Sequence[Any], params: Any) -
     return result, [tape, [tensors[i] for i in chosen]]
 
 
-def _positions(params: Any, count: int) -> list[int]:
+def _positions(f: Callable[..., Any], params: Any, count: int) -> list[int]:
+    """Which of ``count`` arguments ``params`` names, by position or by the name that ``f`` gives them."""
     if params is None:
         return list(range(count))
     positions = []
     for p in params if isinstance(params, (list, tuple)) else [params]:
-        if not isinstance(p, int) or not -count <= p < count:
-            raise ValueError(f"params must be positions of arguments, got {p!r} for {count} arguments {at()}")
-        positions.append(p % count)
+        names = list(inspect.signature(f).parameters)[:count] if isinstance(p, str) else []
+        position = names.index(p) if p in names else p
+        if not isinstance(position, int) or not -count <= position < count:
+            raise ValueError(f"params must be positions or names of arguments, got {p!r} for {count} arguments {at()}")
+        positions.append(position % count)
     return positions
 
 
 def gradients_function(f: Callable[..., Any], params: Any = None) -> Callable[..., list[Any]]:
-    """A function that gives the gradients of ``f`` with respect to its arguments (those at ``params``)."""
+    """A function that gives the gradients of ``f`` with respect to its arguments (those at ``params``).
+
+    Args:
+      f: A function of tensors that returns a tensor, or a structure of them.
+      params: The positions or names of the arguments to differentiate by, a list or one; None for all.
+
+    Returns:
+      A function with the arguments of `f` that returns a list of gradients.
+
+    >>> with tf.eager_mode():
+    ...     print(tf.contrib.eager.gradients_function(lambda x: x * x)(3.0)[0].numpy())
+    6.0
+    """
 
     def differentiated(*args: Any, **kwargs: Any) -> list[Any]:
         return value_and_gradients_function(f, params)(*args, **kwargs)[1]
@@ -310,6 +338,18 @@ def value_and_gradients_function(f: Callable[..., Any], params: Any = None) -> C
     """A function that gives the value of ``f`` and its gradients by its arguments (those at ``params``).
 
     Its argument ``dy`` is the weight of the result.
+
+    Args:
+      f: A function of tensors that returns a tensor, or a structure of them.
+      params: The positions or names of the arguments to differentiate by, a list or one; None for all.
+
+    Returns:
+      A function with the arguments of `f` that returns its value and a list of gradients.
+
+    >>> with tf.eager_mode():
+    ...     value, (gradient,) = tf.contrib.eager.value_and_gradients_function(lambda x: x * x)(3.0)
+    ...     print(value.numpy(), gradient.numpy())
+    9.0 6.0
     """
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
@@ -323,7 +363,20 @@ def value_and_gradients_function(f: Callable[..., Any], params: Any = None) -> C
 
 
 def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
-    """A function that gives the value of ``f`` and a (gradient, variable) pair for each trainable variable it reads."""
+    """A function that gives the value of ``f`` and a (gradient, variable) pair for each trainable variable it reads.
+
+    Args:
+      f: A function that reads trainable variables and returns a tensor.
+
+    Returns:
+      A function with the arguments of `f` that returns its value and a list of pairs.
+
+    >>> with tf.eager_mode():
+    ...     v = tf.Variable(3.0)
+    ...     value, pairs = tf.contrib.eager.implicit_value_and_gradients(lambda: v * v)()
+    ...     print(value.numpy(), pairs[0][0].numpy())
+    9.0 6.0
+    """
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
         with GradientTape() as tape:
@@ -342,7 +395,19 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[A
 
 
 def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, Any]]]:
-    """A function that gives (gradient, variable) pairs, as ``optimizer.apply_gradients`` takes them."""
+    """A function that gives (gradient, variable) pairs, as ``optimizer.apply_gradients`` takes them.
+
+    Args:
+      f: A function that reads trainable variables and returns a tensor.
+
+    Returns:
+      A function with the arguments of `f` that returns a list of pairs.
+
+    >>> with tf.eager_mode():
+    ...     v = tf.Variable(3.0)
+    ...     print(tf.contrib.eager.implicit_gradients(lambda: v * v)()[0][0].numpy())
+    6.0
+    """
 
     def differentiated(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
         return implicit_value_and_gradients(f)(*args, **kwargs)[1]

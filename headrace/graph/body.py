@@ -56,6 +56,7 @@ class FuncGraph(Graph):
         self.outputs: list[Tensor] = []
         self.control_outputs: list[Operation] = []
         self.name = name
+        self.called = ""  # the type of the nodes that call it, where a program has declared one
         self.recursive = False  # whether it calls itself, so that no plan can inline its calls
         self.gradients: dict[Any, Any] = {}  # what autodiff made of it, by what was asked
         self.outer_controls: dict[Operation, list[Operation]] = {}  # outside nodes -> those here that wait for them

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 
 class GraphKeys:
-    """Names of the collections the library itself uses."""
+    """Names of the collections the library itself uses.
+
+    >>> v = tf.Variable(1.0)
+    >>> len(tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES))
+    1
+    """
 
     GLOBAL_VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"

@@ -61,7 +61,15 @@ def set_graph_factory(factory: Callable[[], Graph]) -> None:
 
 
 def get_default_graph() -> Graph:
-    """The innermost graph entered with ``as_default`` in this thread, or the process's global default graph."""
+    """The innermost graph entered with ``as_default`` in this thread, or the process's global default graph.
+
+    Returns:
+      A `tf.Graph`.
+
+    >>> x = tf.constant(1.0)
+    >>> x.graph is tf.get_default_graph()
+    True
+    """
     items = _graphs.get()
     if items:
         graph: Graph = items[-1]
@@ -75,7 +83,13 @@ def get_default_graph() -> Graph:
 
 
 def reset_default_graph() -> None:
-    """Clears the global default graph; not allowed inside ``with graph.as_default()``."""
+    """Clears the global default graph; not allowed inside ``with graph.as_default()``.
+
+    >>> x = tf.constant(1.0)
+    >>> tf.reset_default_graph()
+    >>> tf.get_default_graph().get_operations()
+    []
+    """
     if _graphs.get():
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, "
@@ -124,7 +138,15 @@ def executing_eagerly() -> bool:
 
 
 def get_default_session() -> Any:
-    """The innermost session entered with ``as_default`` in this thread, or None."""
+    """The innermost session entered with ``as_default`` in this thread, or None.
+
+    Returns:
+      A session, or None.
+
+    >>> with tf.Session() as sess:
+    ...     tf.get_default_session() is sess
+    True
+    """
     sessions = _sessions.get()
     return sessions[-1] if sessions else None
 

@@ -30,6 +30,17 @@ def register_tensor_conversion_function(base_type: Any, conversion_func: Convert
     """Teaches ``convert_to_tensor`` a type: ``conversion_func(value, dtype, name, as_ref)`` gives a Tensor or NotImplemented.
 
     Smaller priorities are tried first.
+
+    Args:
+      base_type: A class, or a tuple of classes.
+      conversion_func: A function of the value, a dtype or None, a name or None, and whether a reference is asked for.
+      priority: The order in which functions are tried, the smallest first.
+
+    >>> class Celsius:
+    ...     degrees = 20.0
+    >>> tf.register_tensor_conversion_function(Celsius, lambda value, dtype, name, as_ref: tf.constant(value.degrees, dtype))
+    >>> print(tf.Session().run(tf.convert_to_tensor(Celsius()) + 1.0))
+    21.0
     """
     types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(t, type) for t in types):
@@ -56,7 +67,20 @@ def _candidates(value_type: type) -> list[tuple[Any, Converter]]:
 def convert_to_tensor(
     value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, dtype_hint: Any = None
 ) -> Tensor:
-    """The value as a Tensor of the default graph; see the module docstring for the rules.
+    """The value as a Tensor of the default graph.
+
+    A Tensor stays as it is, and one of another dtype than `dtype` is an error: `tf.cast` converts.  A Python value takes the
+    dtype if it fits.  Tensors in a list are cast to it, and stacked.
+
+    Args:
+      value: A tensor, a variable, a number, a string, a list of them, an array, or an object of a registered class.
+      dtype: The type of the elements; None for that of `value`.
+      name: A name for the op, if one is made.
+      preferred_dtype: The type to try first where `dtype` is None; None for that of `value`.
+      dtype_hint: Another name of `preferred_dtype`.
+
+    Returns:
+      A `tf.Tensor`.
 
     >>> tf.convert_to_tensor([1.0, 2.0])
     <tf.Tensor 'Const:0' shape=(2,) dtype=float32>
@@ -126,6 +150,16 @@ def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
 ) -> Tensor:
     """A constant tensor: ``tf.constant([1, 2])`` is int32, ``tf.constant(1.0)`` float32; ``shape`` repeats the last value.
+
+    Args:
+      value: A number, a string, a boolean, a list of them, or an array.
+      dtype: The type of the elements; None for that of `value`.
+      shape: The shape; fewer values than it has room for are repeated from the last; None for that of `value`.
+      name: A name for the op.
+      verify_shape: Whether `value` must have exactly this shape.
+
+    Returns:
+      A `tf.Tensor`.
 
     >>> tf.constant([[1, 2], [3, 4]])
     <tf.Tensor 'Const:0' shape=(2, 2) dtype=int32>

@@ -20,6 +20,7 @@ from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.source import Source, at, user_source
 from headrace.graph import context
 from headrace.graph.added_attr import AddedAttrs, added, checked_attr_scope, checked_kernel_labels
+from headrace.graph.element_name import element_by_name
 from headrace.graph.infer import infer_shapes, rule_error, shape_error
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.picture import graph_html, graph_svg
@@ -31,7 +32,14 @@ _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
 class Graph:
-    """A dataflow graph.  Building wrong things raises TypeError or ValueError at the user's line."""
+    """A dataflow graph.  Building wrong things raises TypeError or ValueError at the user's line.
+
+    >>> graph = tf.Graph()
+    >>> with graph.as_default():
+    ...     x = tf.constant(1.0, name='x')
+    >>> graph.get_tensor_by_name('x:0') is x
+    True
+    """
 
     executing_eagerly = False  # True for the context that runs ops immediately (eager/context.py)
     quick = False  # True while, besides, dtypes and attributes alone decide how an op is run
@@ -58,6 +66,8 @@ class Graph:
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
         self.building_function = False
+        self.adopts_ops = False  # whether an op called eagerly on tensors of this graph becomes a node of it
+        self._control_flow_context: Any = None  # what a program has entered to hear of new nodes
         self._traces: dict[Any, Any] = {}  # the functions called here, as bodies (library/function.py)
 
     # ---- making nodes
@@ -120,6 +130,8 @@ class Graph:
             self._apply_device(node)
         if scopes.colocation:
             self._apply_colocation(node)
+        if self._control_flow_context is not None:
+            self._control_flow_context.AddOp(node)
         return node
 
     def _own(self, tensor: Tensor, op_type: str) -> Tensor:
@@ -208,6 +220,7 @@ class Graph:
             self._scopes.name = old
 
     def get_name_scope(self) -> str:
+        """The name of the scope that is open now, without a "/" at the end; "" for the root."""
         return self._scopes.name
 
     # ---- control dependencies
@@ -337,6 +350,13 @@ class Graph:
     def _adding(self, attrs: AddedAttrs) -> Any:
         return setting(self, "_added_attrs", [*self._added_attrs, attrs])
 
+    def _get_control_flow_context(self) -> Any:
+        """The context that a program has entered (``ControlFlowContext.Enter``); None for none."""
+        return self._control_flow_context
+
+    def _set_control_flow_context(self, ctx: Any) -> None:
+        self._control_flow_context = ctx
+
     def _original_op(self, op: Operation) -> Any:
         """Nodes made inside stand for ``op``; errors name it too."""
         return setting(self, "_original", op)
@@ -358,11 +378,13 @@ class Graph:
     # ---- collections
 
     def add_to_collection(self, name: Any, value: Any) -> None:
+        """Adds a value to a collection."""
         self._check_not_finalized()
         with self._lock:
             self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
+        """Adds a value to several collections, or to one."""
         names = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
         for name in names:
             self.add_to_collection(name, value)
@@ -382,14 +404,17 @@ class Graph:
         return [x for x in items if hasattr(x, "name") and pattern.match(x.name)]
 
     def get_all_collection_keys(self) -> list[Any]:
+        """The keys of all collections that are strings."""
         with self._lock:
             return [k for k in self._collections if isinstance(k, str)]
 
     @property
     def collections(self) -> list[Any]:
+        """The keys of all collections that are strings."""
         return self.get_all_collection_keys()
 
     def clear_collection(self, name: Any) -> None:
+        """Removes a collection with all its values."""
         self._check_not_finalized()
         with self._lock:
             self._collections.pop(name, None)
@@ -402,9 +427,8 @@ class Graph:
         convert = getattr(obj, "_as_graph_element", None)
         element = convert() if convert else obj
         if isinstance(element, (str, bytes)):
-            return self._element_by_name(
-                element.decode() if isinstance(element, bytes) else element, allow_tensor, allow_operation
-            )
+            name = element.decode() if isinstance(element, bytes) else element
+            return element_by_name(self._by_name, name, allow_tensor, allow_operation)
         if isinstance(element, Tensor) and allow_tensor:
             if element.graph is not self:
                 raise ValueError(
@@ -421,83 +445,48 @@ class Graph:
             return element
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {accepted}. (got {obj!r})")
 
-    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
-        if ":" in name and allow_tensor:
-            op_name, _, port = name.rpartition(":")
-            if not op_name or not port.isdigit():
-                raise ValueError(
-                    f"The name {name!r} looks a like a Tensor name, but is not a valid one. "
-                    'Tensor names must be of the form "<op_name>:<output_index>".'
-                )
-            op = self._by_name.get(op_name)
-            if op is None:
-                raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not "
-                    f"exist in the graph.{self._near(op_name)}"
-                )
-            if int(port) >= len(op._outputs):
-                raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists but "
-                    f"only has {len(op._outputs)} outputs."
-                )
-            return op._outputs[int(port)]
-        if ":" in name:
-            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
-        if allow_operation:
-            op = self._by_name.get(name)
-            if op is None:
-                raise KeyError(f"The name {name!r} refers to an Operation not in the graph.{self._near(name)}")
-            return op
-        if name in self._by_name:
-            raise ValueError(
-                f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
-                f'"<op_name>:<output_index>"; did you mean {name + ":0"!r}?'
-            )
-        raise ValueError(
-            f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the form "
-            f'"<op_name>:<output_index>".{self._near(name)}'
-        )
-
-    def _near(self, name: str) -> str:
-        import difflib
-
-        near = difflib.get_close_matches(name, list(self._by_name)[:5000], 3)
-        return f" Did you mean {', '.join(near)}?" if near else ""
-
     def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of this name; KeyError if there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         op: Operation = self.as_graph_element(name, allow_tensor=False)
         return op
 
     def get_tensor_by_name(self, name: str) -> Tensor:
+        """The tensor of this name, such as "x:0"; KeyError if there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         tensor: Tensor = self.as_graph_element(name, allow_operation=False)
         return tensor
 
     def get_operations(self) -> list[Operation]:
+        """All operations, in the order in which they were made."""
         return list(self._nodes)
 
     # ---- feeding, fetching, seeds, end of building
 
     def prevent_feeding(self, tensor: Tensor) -> None:
+        """Marks a tensor as one that may not be fed."""
         self._unfeedable.add(tensor)
         self._mutations += 1  # what sessions keep for feeds of it is not valid any more
 
     def is_feedable(self, tensor: Tensor) -> bool:
+        """Whether the tensor may be fed."""
         return tensor not in self._unfeedable
 
     def prevent_fetching(self, op: Operation) -> None:
+        """Marks an operation as one that may not be fetched."""
         self._unfetchable.add(op)
         self._mutations += 1
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether the tensor or operation may be fetched."""
         op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
         return op not in self._unfetchable
 
     @property
     def seed(self) -> int | None:
+        """The seed of random ops that have none of their own; None for random seeds."""
         return self._seed
 
     @seed.setter
@@ -514,6 +503,7 @@ class Graph:
 
     @property
     def finalized(self) -> bool:
+        """Whether nothing more can be added."""
         return self._finalized
 
     def _unsafe_unfinalize(self) -> None:

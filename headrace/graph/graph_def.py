@@ -344,7 +344,7 @@ class _Scope:
         elif op.type.startswith("Ref") and op.op_def.traits.primitive and root(op.inputs[0]).dtype._is_resource:
             # The handle of a resource variable in a loop or a branch.
             inputs = [self.input_value(op, t) for t in op.inputs]
-            node = self._node(op.name, op.type.removeprefix("Ref"), inputs, controls, op)
+            node = self._node(op.name, op.op_def.name.removeprefix("Ref"), inputs, controls, op)
             self._put_attrs(node, op)
             node.attr["T"].type = dtypes.resource.as_datatype_enum
             self.nodes.append(node)
@@ -353,14 +353,14 @@ class _Scope:
         elif any(self._is_resource(t) for t in op.inputs) and not any(a.resource for a in op.op_def.signature.inputs):
             self._emit_resource(op, controls)
         else:
-            node = self._node(op.name, op.type, [self.input_value(op, t) for t in op.inputs], controls, op)
+            node = self._node(op.name, op.op_def.name, [self.input_value(op, t) for t in op.inputs], controls, op)
             self._put_attrs(node, op)
             self.nodes.append(node)
 
     def _put_attrs(self, node: Any, op: Operation, skip: Sequence[str] = ()) -> None:
         kinds = {a.name: a.kind for a in (*op.op_def.signature.attrs, *op.op_def.signature.inferred)}
         for name, value in op.attrs.items():
-            if name in skip or name in _OURS or (op.type, name) in _OURS:
+            if name in skip or name in _OURS or (op.op_def.name, name) in _OURS:
                 continue
             kind = kinds.get(name, "any")
             if kind == "tensor" and name == "value" and "dtype" in op.attrs:
@@ -415,7 +415,7 @@ class _Scope:
         return writes
 
     def _emit_resource(self, op: Operation, controls: Sequence[str]) -> None:
-        op_type = resource_type(op.type)
+        op_type = resource_type(op.op_def.name)
         refs = [t for t in op.inputs if self._is_resource(t)]
         if op.type == "Identity":
             self.values[op._outputs[0]] = self._read(op.name, op.inputs[0], controls, op)
@@ -425,7 +425,7 @@ class _Scope:
                 self._read(self.free(f"{op.name}/read_{i}"), t, (), op) if t in refs else self.input_value(op, t)
                 for i, t in enumerate(op.inputs)
             ]
-            node = self._node(op.name, op.type, inputs, controls, op)
+            node = self._node(op.name, op.op_def.name, inputs, controls, op)
             self._put_attrs(node, op)
             self.nodes.append(node)
             return
@@ -476,7 +476,7 @@ class _Scope:
             groups[name.removesuffix("refs") + "other_arguments"] += [root(t) for t in handles]
         tensors = [t for group in groups.values() for t in (group if isinstance(group, list) else [group])]
         controls = [*controls, *(c for handles in refs.values() for t in handles for c in self._chain(t))]
-        node = self._node(op.name, op.type, [self.value(t) for t in tensors], controls, op)
+        node = self._node(op.name, op.op_def.name, [self.value(t) for t in tensors], controls, op)
         functions = [name for name, a in op.attrs.items() if isinstance(a, Detached)]
         self._put_attrs(node, op, [*functions, *(f"T{name}" for name in refs)])
         for name in functions:
@@ -505,7 +505,9 @@ class _Scope:
         self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str], first: _Value | None = None
     ) -> Any:
         values = [self.input_value(op, t) for t in inputs]
-        op_type = _STATEFUL.get(op.type, op.type) if any(t.dtype._is_ref_dtype for t in inputs) else op.type
+        op_type = op.op_def.name
+        if any(t.dtype._is_ref_dtype for t in inputs):
+            op_type = _STATEFUL.get(op_type, op_type)
         node = self._node(op.name, op_type, [*([first] if first else []), *values], controls, op)
         self.nodes.append(node)
         return node

@@ -34,6 +34,17 @@ def import_graph_def(
     ``input_map`` says which tensors of this graph take the place of tensors of the imported one ("x:0", or "x").
     ``op_dict`` and ``producer_op_list`` are accepted: ops are looked up in this process; attributes they do not have are dropped.
 
+    Args:
+      graph_def: A GraphDef.
+      input_map: A dict from names of tensors in `graph_def` to tensors to use in their place; None for none.
+      return_elements: Names of operations ("y") or tensors ("y:0") to return; None for none.
+      name: A name scope for the nodes; None for "import", "" for none.
+      op_dict: Accepted as TensorFlow does; it changes nothing.
+      producer_op_list: Accepted as TensorFlow does; it changes nothing.
+
+    Returns:
+      A list of operations and tensors, or None without `return_elements`.
+
     >>> with tf.Graph().as_default() as graph:
     ...     x = tf.placeholder(tf.float32, [], name="x")
     ...     y = tf.square(x, name="y")

@@ -18,7 +18,8 @@ def op_help(op_def: OpDef, shown: Mapping[str, str]) -> str:
     """The docstring.  ``shown``: what Python calls arguments that have another name in graphs."""
     signature = op_def.signature
     args = [(shown.get(one.name, one.name), _input(one, signature)) for one in signature.inputs]
-    args += [(shown.get(one.name, one.name), _attr(one)) for one in signature.attrs]
+    for one in sorted(signature.attrs, key=lambda attr: attr.default is not REQUIRED):  # as Python's signature has them
+        args.append((shown.get(one.name, one.name), _attr(one)))
     args.append(("name", "a name for the node."))
     needed = [name for name, text in args if not text.endswith(")") and name != "name"]
     call = f"tf.raw_ops.{signature.name}({', '.join(f'{name}={name}' for name in needed)})"

@@ -22,9 +22,21 @@ if TYPE_CHECKING:
 
 
 class Tensor:
-    """A symbolic value: output ``value_index`` of ``op``.  Hashes and compares by identity, as in TF1."""
+    """A symbolic value: output ``value_index`` of ``op``.  Hashes and compares by identity, as in TF1.
 
-    __slots__ = ("__weakref__", "_consumers", "_dtype", "_shape", "_static_value", "op", "value_index")
+    Args:
+      op: The operation that computes it.
+      value_index: The number of the output.
+      dtype: The type of its elements.
+      shape: What is known of its shape.
+
+    >>> x = tf.constant([1.0, 2.0], name='x')
+    >>> x.op.name, x.value_index, x.dtype, x.shape.as_list()
+    ('x', 0, tf.float32, [2])
+    """
+
+    # ``__dict__`` for what users and Keras put on a tensor (``_keras_history``); a tensor without such things has none.
+    __slots__ = ("__dict__", "__weakref__", "_consumers", "_dtype", "_shape", "_static_value", "op", "value_index")
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
 
@@ -38,22 +50,27 @@ class Tensor:
 
     @property
     def dtype(self) -> DType:
+        """The type of the elements."""
         return self._dtype
 
     @property
     def graph(self) -> Graph:
+        """The graph that the tensor is in."""
         return self.op.graph
 
     @property
     def name(self) -> str:
+        """The name of its operation and the number of the output, such as "x:0"."""
         return f"{self.op.name}:{self.value_index}"
 
     @property
     def device(self) -> str:
+        """The device of its operation; "" if none was asked for."""
         return self.op.device
 
     @property
     def shape(self) -> TensorShape:
+        """What is known of the value's shape before it is computed."""
         return self._shape
 
     def get_shape(self) -> TensorShape:
@@ -72,6 +89,7 @@ class Tensor:
         self._static_value = None
 
     def consumers(self) -> list[Operation]:
+        """The operations that take the tensor."""
         return list(self._consumers)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
@@ -193,8 +211,26 @@ def public_attr(value: Any) -> Any:
     return [public_attr(item) for item in value] if isinstance(value, tuple) else value
 
 
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+
+
 class Operation:
-    """A node: an op type, its inputs, attributes and outputs.  Made by ``Graph.create_op`` only."""
+    """A node: an op type, its inputs, attributes and outputs.  Made by ``Graph.create_op`` only.
+
+    Args:
+      graph: The graph that it is in.
+      node_id: Its number in the graph.
+      name: Its name, which no other operation of the graph has.
+      op_def: The op: its signature, rules and kernels.
+      inputs: The tensors that it takes.
+      attrs: Its attributes by name.
+      control_inputs: The operations that run before it.
+      source: The user's line that made it.
+
+    >>> y = tf.add(1.0, 2.0, name='sum')
+    >>> y.op.type, [x.op.type for x in y.op.inputs]
+    ('Add', ['Const', 'Const'])
+    """
 
     __slots__ = (
         "__weakref__", "_attrs", "_control_inputs", "_device", "_id", "_outputs", "colocation", "graph", "inputs",
@@ -220,10 +256,13 @@ class Operation:
 
     @property
     def type(self) -> str:
-        return self.op_def.name
+        """The type of op, such as "MatMul"; of a call of a `Defun`, the function's name."""
+        body = self._attrs.get("f") if self.op_def.name in _CALLS else None
+        return getattr(body, "called", "") or self.op_def.name
 
     @property
     def outputs(self) -> list[Tensor]:
+        """The tensors that it computes."""
         return list(self._outputs)
 
     @property
@@ -233,10 +272,12 @@ class Operation:
 
     @property
     def control_inputs(self) -> list[Operation]:
+        """The operations that run before it, besides those of its inputs."""
         return list(self._control_inputs)
 
     @property
     def device(self) -> str:
+        """The device that was asked for; "" if none was."""
         return self._device
 
     @property
@@ -263,9 +304,11 @@ class Operation:
             ) from None
 
     def values(self) -> tuple[Tensor, ...]:
+        """The tensors that it computes, as a tuple."""
         return self._outputs
 
     def colocation_groups(self) -> list[bytes]:
+        """The groups of operations that are placed together with it, such as ``[b"loc:@v"]``."""
         return [c.encode() for c in self.colocation] or [f"loc:@{self.name}".encode()]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:

@@ -15,7 +15,11 @@ from headrace.graph.operation import Operation, Tensor, default_session
 
 
 class Composite:
-    """A value that one tensor stands for.  The tensor travels for it in and out of bodies."""
+    """A value that one tensor stands for.  The tensor travels for it in and out of bodies.
+
+    >>> issubclass(tf.data.experimental.Optional, tf.contrib.framework.nest.Composite)
+    True
+    """
 
     _variant_tensor: Any
     element_spec: Any
@@ -62,7 +66,17 @@ class _Sparse:
 
 
 class IndexedSlices(_Sparse):
-    """``values[i]`` belongs to row ``indices[i]`` of a tensor of ``dense_shape``; rows may repeat and then add up."""
+    """``values[i]`` belongs to row ``indices[i]`` of a tensor of ``dense_shape``; rows may repeat and then add up.
+
+    Args:
+      values: The rows.
+      indices: The number of each row, a vector of integers.
+      dense_shape: The shape of the whole tensor, a vector of integers; None if it is not known.
+
+    >>> slices = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 2]), tf.constant([3, 1]))
+    >>> tf.Session().run(tf.convert_to_tensor(slices)).ravel()
+    array([1., 0., 2.], dtype=float32)
+    """
 
     __slots__ = ("_dense_shape",)
 
@@ -73,18 +87,22 @@ class IndexedSlices(_Sparse):
 
     @property
     def dense_shape(self) -> Tensor | None:
+        """The shape of the whole tensor, as a tensor; None if it is not known."""
         return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
+        """What is known of the shape of the whole tensor."""
         return TensorShape(None) if self._dense_shape is None else constant_value_as_shape(self._dense_shape)
 
     @property
     def name(self) -> str:
+        """The name of the tensor of rows."""
         return self._values.name
 
     @property
     def device(self) -> str:
+        """The device of the tensor of rows."""
         return self._values.device
 
     def __neg__(self) -> IndexedSlices:
@@ -134,7 +152,18 @@ convert.register_tensor_conversion_function(IndexedSlices, indexed_slices_to_ten
 
 
 class SparseTensor(_Sparse):
-    """A sparse tensor in coordinate form: ``indices`` [n, rank] int64, ``values`` [n], ``dense_shape`` [rank] int64."""
+    """A sparse tensor in coordinate form: ``indices`` [n, rank] int64, ``values`` [n], ``dense_shape`` [rank] int64.
+
+    Args:
+      indices: The place of each value, [n, rank] of int64; sorted by rows for most ops.
+      values: The values, [n] of any type.
+      dense_shape: The shape of the whole tensor, [rank] of int64.
+
+    >>> sparse = tf.SparseTensor(indices=[[0, 1], [1, 0]], values=[5, 7], dense_shape=[2, 2])
+    >>> tf.Session().run(tf.sparse_tensor_to_dense(sparse))
+    array([[0, 5],
+           [7, 0]], dtype=int32)
+    """
 
     __slots__ = ("_declared_shape", "_dense_shape")
 
@@ -152,6 +181,7 @@ class SparseTensor(_Sparse):
 
     @classmethod
     def from_value(cls, value: Any) -> SparseTensor:
+        """A SparseTensorValue as a sparse tensor; a sparse tensor as it is."""
         if isinstance(value, SparseTensor):
             return value
         if isinstance(value, SparseTensorValue):
@@ -160,10 +190,12 @@ class SparseTensor(_Sparse):
 
     @property
     def dense_shape(self) -> Tensor:
+        """The shape of the whole tensor, as a tensor."""
         return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
+        """What is known of the shape of the whole tensor."""
         if self._declared_shape is not None:
             return self._declared_shape
         return constant_value_as_shape(self._dense_shape)
@@ -199,7 +231,19 @@ convert.register_tensor_conversion_function((SparseTensor, SparseTensorValue), _
 
 
 def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """Leaves IndexedSlices as they are, converts everything else."""
+    """Leaves IndexedSlices as they are, converts everything else.
+
+    Args:
+      value: A `tf.IndexedSlices`, or anything that `tf.convert_to_tensor` takes.
+      dtype: The type of the elements; None for that of `value`.
+      name: A name for the op, if one is made.
+
+    Returns:
+      A `tf.Tensor` or a `tf.IndexedSlices`.
+
+    >>> tf.convert_to_tensor_or_indexed_slices([1.0, 2.0]).shape.as_list()
+    [2]
+    """
     if isinstance(value, IndexedSlices):
         if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
             raise ValueError(f"Tensor conversion requested dtype {dtypes.as_dtype(dtype).name} for {value!r}")
@@ -208,7 +252,19 @@ def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str
 
 
 def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """Leaves sparse tensors as they are, converts everything else."""
+    """Leaves sparse tensors as they are, converts everything else.
+
+    Args:
+      value: A `tf.SparseTensor` or SparseTensorValue, or anything that `tf.convert_to_tensor` takes.
+      dtype: The type of the elements; None for that of `value`.
+      name: A name for the op, if one is made.
+
+    Returns:
+      A `tf.Tensor` or a `tf.SparseTensor`.
+
+    >>> tf.convert_to_tensor_or_sparse_tensor([1.0, 2.0]).shape.as_list()
+    [2]
+    """
     if isinstance(value, SparseTensorValue):
         value = SparseTensor.from_value(value)
     if isinstance(value, SparseTensor):

@@ -22,7 +22,18 @@ complex_types = (numbers.Complex, np.number)
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """`bytes_or_text` as bytes, text encoded."""
+    """`bytes_or_text` as bytes, text encoded.
+
+    Args:
+      bytes_or_text: A string or bytes; anything else is a TypeError.
+      encoding: How text is encoded.
+
+    Returns:
+      Bytes.
+
+    >>> tf.compat.as_bytes('text')
+    b'text'
+    """
     if isinstance(bytes_or_text, str):
         return bytes_or_text.encode(encoding)
     if isinstance(bytes_or_text, (bytes, bytearray)):
@@ -31,7 +42,18 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """`bytes_or_text` as text, bytes decoded."""
+    """`bytes_or_text` as text, bytes decoded.
+
+    Args:
+      bytes_or_text: A string or bytes; anything else is a TypeError.
+      encoding: How bytes are decoded.
+
+    Returns:
+      A string.
+
+    >>> tf.compat.as_text(b'text')
+    'text'
+    """
     if isinstance(bytes_or_text, str):
         return bytes_or_text
     if isinstance(bytes_or_text, (bytes, bytearray)):
@@ -40,32 +62,95 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
 
 
 def as_str(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """`bytes_or_text` as a `str`: in Python 3, what `as_text` gives."""
+    """`bytes_or_text` as a `str`: in Python 3, what `as_text` gives.
+
+    Args:
+      bytes_or_text: A string or bytes; anything else is a TypeError.
+      encoding: How bytes are decoded.
+
+    Returns:
+      A string.
+
+    >>> tf.compat.as_str(b'text')
+    'text'
+    """
     return as_text(bytes_or_text, encoding)
 
 
 def as_str_any(value: Any) -> str:
-    """`value` as a `str`: bytes are decoded, anything else is printed."""
+    """`value` as a `str`: bytes are decoded, anything else is printed.
+
+    Args:
+      value: Anything.
+
+    Returns:
+      A string.
+
+    >>> tf.compat.as_str_any(b'text'), tf.compat.as_str_any(3)
+    ('text', '3')
+    """
     return as_str(value) if isinstance(value, bytes) else str(value)
 
 
 def path_to_str(path: Any) -> Any:
-    """The `str` of a path object; other values as they are."""
+    """The `str` of a path object; other values as they are.
+
+    Args:
+      path: A path object, or anything else.
+
+    Returns:
+      A string, or `path` itself.
+
+    >>> import pathlib
+    >>> tf.compat.path_to_str(pathlib.Path('/tmp/model'))
+    '/tmp/model'
+    """
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 
 def dimension_value(dimension: Any) -> Any:
-    """The int, or None, of a `Dimension`; an int as it is."""
+    """The int, or None, of a `Dimension`; an int as it is.
+
+    Args:
+      dimension: A `tf.Dimension`, an integer or None.
+
+    Returns:
+      An integer, or None if the size is not known.
+
+    >>> tf.compat.dimension_value(tf.Dimension(3))
+    3
+    """
     return dimension.value if isinstance(dimension, Dimension) else dimension
 
 
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
-    """`shape[index]` as a `Dimension`, an unknown one when the rank is not known."""
+    """`shape[index]` as a `Dimension`, an unknown one when the rank is not known.
+
+    Args:
+      shape: A `tf.TensorShape`.
+      index: The number of the axis.
+
+    Returns:
+      A `tf.Dimension`.
+
+    >>> tf.dimension_at_index(tf.TensorShape([2, 3]), 1).value
+    3
+    """
     if shape.ndims is None:
         return Dimension(None)
     return Dimension(dimension_value(shape[index]))
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether code written for TensorFlow of that day may be used: Headrace stands at 1.15's, 14 October 2019."""
+    """Whether code written for TensorFlow of that day may be used: Headrace stands at 1.15's, 14 October 2019.
+
+    Args:
+      year, month, day: The date.
+
+    Returns:
+      True or False.
+
+    >>> tf.compat.forward_compatible(2019, 1, 1), tf.compat.forward_compatible(2020, 1, 1)
+    (True, False)
+    """
     return datetime.date(2019, 10, 14) > datetime.date(year, month, day)

@@ -7,13 +7,23 @@ leaf but the tensors it is made of.  Knows nothing of graphs besides those types
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from headrace.graph.structures import Composite, IndexedSlices, SparseTensor
+from headrace.graph.structures import Composite
+from headrace.library.nest_level import children as _children
+from headrace.library.nest_level import is_attrs as is_attrs
+from headrace.library.nest_level import is_mapping as is_mapping
+from headrace.library.nest_level import is_namedtuple as is_namedtuple
+from headrace.library.nest_level import is_sequence as is_sequence
+from headrace.library.nest_level import is_sequence_or_composite as is_sequence_or_composite
+from headrace.library.nest_level import items as _items
+from headrace.library.nest_level import like as _like
+from headrace.library.nest_level import same_type as _same_type
+from headrace.library.nest_level import walks as _walks
 
 _Path = tuple[Any, ...]
-_STRINGS = (str, bytes, bytearray)
+is_nested = is_sequence
 
 
 class _Dot:
@@ -26,106 +36,15 @@ class _Dot:
 _DOT = _Dot()
 
 
-def is_namedtuple(instance: Any, strict: bool = False) -> bool:
-    """Whether the value is a named tuple (``strict``: made by ``collections.namedtuple`` directly)."""
-    instance_type = type(instance)
-    if not isinstance(instance, tuple) or (strict and instance_type.__base__ is not tuple):
-        return False
-    fields = getattr(instance, "_fields", None)
-    return isinstance(fields, tuple) and all(isinstance(f, str) for f in fields)
-
-
-def is_attrs(value: Any) -> bool:
-    """Whether the value is an object of a class made with ``attrs``."""
-    return not isinstance(value, type) and getattr(type(value), "__attrs_attrs__", None) is not None
-
-
-def is_mapping(value: Any) -> bool:
-    """Whether the value is a mapping."""
-    return isinstance(value, Mapping)
-
-
-def is_sequence(seq: Any) -> bool:
-    """True for what is walked into: sequences (not strings, not sets), dictionaries, attrs objects.
-
-    >>> tf.nest.is_nested([1, 2]), tf.nest.is_nested("ab"), tf.nest.is_nested({"a": 1})
-    (True, False, True)
-    """
-    if isinstance(seq, (list, tuple, dict)):
-        return True
-    return (isinstance(seq, (Sequence, Mapping)) and not isinstance(seq, _STRINGS)) or is_attrs(seq)
-
-
-is_nested = is_sequence
-
-
-def is_sequence_or_composite(seq: Any) -> bool:
-    """Whether the value is a nested structure, or a sparse tensor and the like."""
-    return is_sequence(seq) or isinstance(seq, (IndexedSlices, SparseTensor, Composite))
-
-
-def _walks(expand_composites: bool) -> Callable[[Any], bool]:
-    return is_sequence_or_composite if expand_composites else is_sequence
-
-
-def _sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
-    try:
-        return sorted(mapping)
-    except TypeError:
-        raise TypeError("nest only supports dicts with sortable keys.") from None
-
-
-def _items(structure: Any) -> list[tuple[Any, Any]]:
-    """The direct children with their keys, in walking order."""
-    if isinstance(structure, Mapping):
-        return [(k, structure[k]) for k in _sorted_keys(structure)]
-    if is_namedtuple(structure):
-        return [(f, getattr(structure, f)) for f in structure._fields]
-    if is_attrs(structure):
-        return [(a.name, getattr(structure, a.name)) for a in type(structure).__attrs_attrs__]
-    if isinstance(structure, IndexedSlices):
-        parts = [("values", structure.values), ("indices", structure.indices)]
-        return [*parts, ("dense_shape", structure.dense_shape)] if structure.dense_shape is not None else parts
-    if isinstance(structure, SparseTensor):
-        return [(k, getattr(structure, k)) for k in ("indices", "values", "dense_shape")]
-    if isinstance(structure, Composite):
-        return [("variant", structure._variant_tensor)]
-    return list(enumerate(structure))
-
-
-def _children(structure: Any) -> list[Any]:
-    if isinstance(structure, (list, tuple)):
-        return list(structure)
-    return [v for _, v in _items(structure)]
-
-
-def _like(instance: Any, children: Sequence[Any]) -> Any:
-    """A structure of the type of ``instance`` with new children, in walking order."""
-    instance_type = type(instance)
-    if isinstance(instance, Mapping):
-        values = dict(zip(_sorted_keys(instance), children, strict=True))
-        if hasattr(instance, "default_factory"):
-            mapping: Any = instance_type(instance.default_factory)
-        elif not isinstance(instance, MutableMapping):
-            return instance_type({key: values[key] for key in instance})  # type: ignore[call-arg]
-        else:
-            mapping = instance_type()
-        for key in instance:
-            mapping[key] = values[key]
-        return mapping
-    if is_namedtuple(instance) or is_attrs(instance):
-        return instance_type(*children)
-    if isinstance(instance, IndexedSlices):
-        return IndexedSlices(*children)
-    if isinstance(instance, SparseTensor):
-        return SparseTensor(*children)
-    if isinstance(instance, Composite):
-        return instance._of(children[0], instance.element_spec)
-    return list(children) if instance_type is range else instance_type(children)
-
-
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """The leaves in walking order; a leaf alone gives a list of itself.
+
+    Args:
+      structure: A nested structure, or a single value.
+      expand_composites: Whether sparse tensors and the like are taken apart into their tensors.
+
+    Returns:
+      A list.
 
     >>> tf.nest.flatten({"b": [2, 3], "a": 1})
     [1, 2, 3]
@@ -145,6 +64,14 @@ def _collect(structure: Any, walks: Callable[[Any], bool], leaves: list[Any]) ->
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
     """The inverse of ``flatten``: the leaves put into a structure like the given one.
+
+    Args:
+      structure: The structure to imitate; its leaves are not used.
+      flat_sequence: The leaves, as many as `structure` has.
+      expand_composites: Whether sparse tensors and the like are put together from their tensors.
+
+    Returns:
+      A structure nested like `structure`.
 
     >>> tf.nest.pack_sequence_as({"a": 0, "b": (0, 0)}, [1, 2, 3])
     {'a': 1, 'b': (2, 3)}
@@ -175,16 +102,19 @@ def _pack(structure: Any, leaves: Iterator[Any], walks: Callable[[Any], bool]) -
     return _like(structure, [_pack(child, leaves, walks) for child in _children(structure)])
 
 
-def _same_type(a: Any, b: Any) -> bool:
-    if type(a) is type(b):
-        return True
-    if is_namedtuple(a) and is_namedtuple(b):
-        return type(a).__name__ == type(b).__name__ and a._fields == b._fields
-    return isinstance(a, Mapping) and isinstance(b, Mapping)
-
-
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
-    """Raises ValueError if the two are nested differently, TypeError if their sequences are of different types."""
+    """Raises ValueError if the two are nested differently, TypeError if their sequences are of different types.
+
+    Args:
+      nest1, nest2: The structures to compare; their leaves may differ.
+      check_types: Whether their lists, tuples and dictionaries must be of the same types.
+      expand_composites: Whether sparse tensors and the like are taken apart into their tensors.
+
+    >>> tf.nest.assert_same_structure([1, (2, 3)], ['a', ('b', 'c')])
+    >>> tf.nest.assert_same_structure([1, 2], [1, [2]])
+    Traceback (most recent call last):
+    ValueError: ...
+    """
     try:
         _compare(nest1, nest2, check_types, _walks(expand_composites))
     except (ValueError, TypeError) as error:
@@ -239,6 +169,14 @@ def _options(kwargs: dict[str, Any], **defaults: Any) -> list[Any]:
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
     """``func`` applied to the leaves of structures nested alike.  Keywords: ``check_types``, ``expand_composites``.
 
+    Args:
+      func: A function of as many values as there are structures.
+      *structure: Structures that are nested alike.
+      **kwargs: ``check_types`` (True), whether their types must be the same, and ``expand_composites`` (False).
+
+    Returns:
+      A structure nested like the first one.
+
     >>> tf.nest.map_structure(lambda a, b: a + b, [1, (2, 3)], [10, (20, 30)])
     [11, (22, 33)]
     """
@@ -261,7 +199,18 @@ def _need_callable(func: Any) -> None:
 
 
 def yield_flattened_paths(structure: Any, expand_composites: bool = False) -> Iterator[_Path]:
-    """The path (a tuple of keys and positions) of each leaf, in walking order."""
+    """The path (a tuple of keys and positions) of each leaf, in walking order.
+
+    Args:
+      structure: A nested structure, or a single value.
+      expand_composites: Whether sparse tensors and the like are taken apart into their tensors.
+
+    Returns:
+      An iterator over tuples.
+
+    >>> list(tf.contrib.framework.nest.yield_flattened_paths({'a': [1, 2]}))
+    [('a', 0), ('a', 1)]
+    """
     for path, _ in _walk_paths(structure, (), _walks(expand_composites)):
         yield path
 
@@ -275,20 +224,55 @@ def _walk_paths(structure: Any, path: _Path, walks: Callable[[Any], bool]) -> It
 
 
 def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple[_Path, Any]]:
-    """The leaves of a structure, each with its path, a tuple of keys."""
+    """The leaves of a structure, each with its path, a tuple of keys.
+
+    Args:
+      structure: A nested structure, or a single value.
+      expand_composites: Whether sparse tensors and the like are taken apart into their tensors.
+
+    Returns:
+      A list of pairs of a path and a leaf.
+
+    >>> tf.contrib.framework.nest.flatten_with_tuple_paths({'a': [7, 8]})
+    [(('a', 0), 7), (('a', 1), 8)]
+    """
     return list(_walk_paths(structure, (), _walks(expand_composites)))
 
 
 def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
-    """Pairs of the path joined by ``separator`` and the leaf: ``[("a/0", x), ...]``."""
+    """Pairs of the path joined by ``separator`` and the leaf: ``[("a/0", x), ...]``.
+
+    Args:
+      structure: A nested structure, or a single value.
+      separator: What stands between two keys.
+      expand_composites: Whether sparse tensors and the like are taken apart into their tensors.
+
+    Returns:
+      A list of pairs of a string and a leaf.
+
+    >>> tf.contrib.framework.nest.flatten_with_joined_string_paths({'a': [7, 8]})
+    [('a/0', 7), ('a/1', 8)]
+    """
     pairs = flatten_with_tuple_paths(structure, expand_composites)
     return [(separator.join(str(key) for key in path), leaf) for path, leaf in pairs]
 
 
 def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """``func(path, *leaves)`` on structures nested alike; the path is a tuple of keys."""
+    """``func(path, *leaves)`` on structures nested alike; the path is a tuple of keys.
+
+    Args:
+      func: A function of a path and of as many values as there are structures.
+      *structure: Structures that are nested alike.
+      **kwargs: ``check_types`` (True), whether their types must be the same, and ``expand_composites`` (False).
+
+    Returns:
+      A structure nested like the first one.
+
+    >>> tf.contrib.framework.nest.map_structure_with_tuple_paths(lambda path, x: (path, x), {'a': 7})
+    {'a': (('a',), 7)}
+    """
     check_types, expand = _options(kwargs, check_types=True, expand_composites=False)
     paths = iter(list(yield_flattened_paths(structure[0], expand)))
     return map_structure(
@@ -297,7 +281,19 @@ def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **
 
 
 def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """``func(path, *leaves)`` on structures nested alike; the path is joined by "/"."""
+    """``func(path, *leaves)`` on structures nested alike; the path is joined by "/".
+
+    Args:
+      func: A function of a path and of as many values as there are structures.
+      *structure: Structures that are nested alike.
+      **kwargs: ``check_types`` (True), whether their types must be the same, and ``expand_composites`` (False).
+
+    Returns:
+      A structure nested like the first one.
+
+    >>> tf.contrib.framework.nest.map_structure_with_paths(lambda path, x: f'{path}={x}', {'a': [7]})
+    {'a': ['a/0=7']}
+    """
     return map_structure_with_tuple_paths(
         lambda path, *leaves: func("/".join(str(key) for key in path), *leaves), *structure, **kwargs
     )
@@ -309,7 +305,16 @@ def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs
 def assert_shallow_structure(
     shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """Raises unless ``shallow_tree`` is nested like the upper part of ``input_tree``."""
+    """Raises unless ``shallow_tree`` is nested like the upper part of ``input_tree``.
+
+    Args:
+      shallow_tree: The structure that may end earlier.
+      input_tree: The structure that may go deeper.
+      check_types: Whether their lists, tuples and dictionaries must be of the same types.
+      expand_composites: Whether sparse tensors and the like are taken apart into their tensors.
+
+    >>> tf.contrib.framework.nest.assert_shallow_structure([0, 0], [1, [2, 3]])
+    """
     walks = _walks(expand_composites)
     if not walks(shallow_tree):
         return
@@ -341,6 +346,15 @@ def flatten_up_to(
 ) -> list[Any]:
     """What ``input_tree`` holds at the leaves of ``shallow_tree``.
 
+    Args:
+      shallow_tree: The structure that says where to stop.
+      input_tree: The structure to flatten; it may go deeper.
+      check_types: Whether their lists, tuples and dictionaries must be of the same types.
+      expand_composites: Whether sparse tensors and the like are taken apart into their tensors.
+
+    Returns:
+      A list.
+
     >>> from headrace.library import nest
     >>> nest.flatten_up_to([0, 0], [[1, 2], {"a": 3}])
     [[1, 2], {'a': 3}]
@@ -351,7 +365,20 @@ def flatten_up_to(
 def flatten_with_tuple_paths_up_to(
     shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> list[tuple[_Path, Any]]:
-    """The parts of a tree at the leaves of a shallower one, each with its path."""
+    """The parts of a tree at the leaves of a shallower one, each with its path.
+
+    Args:
+      shallow_tree: The structure that says where to stop.
+      input_tree: The structure to flatten; it may go deeper.
+      check_types: Whether their lists, tuples and dictionaries must be of the same types.
+      expand_composites: Whether sparse tensors and the like are taken apart into their tensors.
+
+    Returns:
+      A list of pairs of a path and a part.
+
+    >>> tf.contrib.framework.nest.flatten_with_tuple_paths_up_to([0, 0], [[1, 2], 3])
+    [((0,), [1, 2]), ((1,), 3)]
+    """
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
     return list(_walk_up_to(shallow_tree, input_tree, (), _walks(expand_composites)))
 
@@ -365,14 +392,40 @@ def _walk_up_to(shallow: Any, deep: Any, path: _Path, walks: Callable[[Any], boo
 
 
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
-    """``func`` applied to what the inputs hold at the leaves of ``shallow_tree``; the result is nested like it."""
+    """``func`` applied to what the inputs hold at the leaves of ``shallow_tree``; the result is nested like it.
+
+    Args:
+      shallow_tree: The structure that says where to stop.
+      func: A function of as many parts as there are inputs.
+      *inputs: Structures that are nested like `shallow_tree`, or deeper.
+      **kwargs: ``check_types`` (True), whether their types must be the same, and ``expand_composites`` (False).
+
+    Returns:
+      A structure nested like `shallow_tree`.
+
+    >>> tf.contrib.framework.nest.map_structure_up_to([0, 0], len, [[1, 2], [3]])
+    [2, 1]
+    """
     return map_structure_with_tuple_paths_up_to(shallow_tree, lambda _, *values: func(*values), *inputs, **kwargs)
 
 
 def map_structure_with_tuple_paths_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
-    """``func(path, *parts)`` on the parts of trees at the leaves of a shallower one."""
+    """``func(path, *parts)`` on the parts of trees at the leaves of a shallower one.
+
+    Args:
+      shallow_tree: The structure that says where to stop.
+      func: A function of a path and of as many parts as there are inputs.
+      *inputs: Structures that are nested like `shallow_tree`, or deeper.
+      **kwargs: ``check_types`` (True), whether their types must be the same, and ``expand_composites`` (False).
+
+    Returns:
+      A structure nested like `shallow_tree`.
+
+    >>> tf.contrib.framework.nest.map_structure_with_tuple_paths_up_to([0], lambda path, x: (path, x), [[1, 2]])
+    [((0,), [1, 2])]
+    """
     _need_callable(func)
     if not inputs:
         raise ValueError("Cannot map over no sequences")
@@ -385,7 +438,19 @@ def map_structure_with_tuple_paths_up_to(
 def get_traverse_shallow_structure(
     traverse_fn: Callable[[Any], Any], structure: Any, expand_composites: bool = False
 ) -> Any:
-    """The part of ``structure`` that ``traverse_fn`` says to walk into, False where it stops and True at leaves."""
+    """The part of ``structure`` that ``traverse_fn`` says to walk into, False where it stops and True at leaves.
+
+    Args:
+      traverse_fn: A function from a part to True or False, or to one of them for each child.
+      structure: A nested structure, or a single value.
+      expand_composites: Whether sparse tensors and the like are taken apart into their tensors.
+
+    Returns:
+      A structure of booleans.
+
+    >>> tf.contrib.framework.nest.get_traverse_shallow_structure(lambda part: not isinstance(part, tuple), [1, (2, 3)])
+    [True, False]
+    """
     walks = _walks(expand_composites)
     answer = traverse_fn(structure)
     if not walks(structure):
@@ -407,7 +472,17 @@ def get_traverse_shallow_structure(
 
 
 def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Keys and values flattened alike: ``{(4, 5): (a, b)}`` becomes ``{4: a, 5: b}``."""
+    """Keys and values flattened alike: ``{(4, 5): (a, b)}`` becomes ``{4: a, 5: b}``.
+
+    Args:
+      dictionary: A dictionary whose keys may be tuples, with values nested like them.
+
+    Returns:
+      A dictionary; ValueError if a key comes twice.
+
+    >>> tf.contrib.framework.nest.flatten_dict_items({(4, 5): ('a', 'b'), 6: 'c'})
+    {4: 'a', 5: 'b', 6: 'c'}
+    """
     if not isinstance(dictionary, Mapping):
         raise TypeError("input must be a dictionary")
     flat: dict[Any, Any] = {}
@@ -425,7 +500,17 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def list_to_tuple(structure: Any) -> Any:
-    """The structure with its lists made tuples."""
+    """The structure with its lists made tuples.
+
+    Args:
+      structure: A nested structure, or a single value.
+
+    Returns:
+      A structure without lists.
+
+    >>> tf.contrib.framework.nest.list_to_tuple([1, {'a': [2]}])
+    (1, {'a': (2,)})
+    """
     if not is_sequence(structure):
         return structure
     children = [list_to_tuple(c) for c in _children(structure)]

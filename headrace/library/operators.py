@@ -21,7 +21,7 @@ from headrace.graph.convert import located, to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor
 from headrace.library.linalg.matrix import matmul
-from headrace.library.numeric import math
+from headrace.library.numeric import complex_number, division, math
 
 Binary = Callable[..., Any]
 
@@ -114,9 +114,9 @@ def _logical_xor(x: Tensor, y: Tensor, name: str | None = None) -> Any:
 _install("add", _add)
 _install("sub", raw_ops.Sub)
 _install("mul", raw_ops.Mul)
-_install("div", math.div)
-_install("truediv", math.truediv)
-_install("floordiv", math.floordiv)
+_install("div", division.div)
+_install("truediv", division.truediv)
+_install("floordiv", division.floordiv)
 _install("mod", raw_ops.FloorMod)
 _install("pow", raw_ops.Pow)
 _install("matmul", matmul)
@@ -142,5 +142,5 @@ def _invert(x: Tensor) -> Any:
 
 
 Tensor._override_operator("__neg__", lambda x: raw_ops.Neg(x))
-Tensor._override_operator("__abs__", lambda x: math.abs(x))
+Tensor._override_operator("__abs__", lambda x: complex_number.abs(x))
 Tensor._override_operator("__invert__", _invert)

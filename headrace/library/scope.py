@@ -16,6 +16,11 @@ class name_scope:  # noqa: N801 - TF1's name
 
     With ``values`` the graph is taken from them.  Entering gives the scope's name with a trailing "/".
 
+    Args:
+      name: The name of the scope; None for `default_name`, "" for the root.
+      default_name: The name if `name` is None.
+      values: Tensors that say which graph is meant; None for the default graph.
+
     >>> with tf.name_scope('layer'):
     ...     x = tf.constant(1.0, name='x')
     >>> x.name
@@ -32,6 +37,7 @@ class name_scope:  # noqa: N801 - TF1's name
 
     @property
     def name(self) -> str | None:
+        """The name that was given, or the default one."""
         return self._name
 
     def __enter__(self) -> str:
@@ -77,6 +83,12 @@ class name_scope:  # noqa: N801 - TF1's name
 def device(device_name_or_function: Any) -> Any:
     """Ops made inside go to the device: ``with tf.device("/gpu:0"):``.
 
+    Args:
+      device_name_or_function: A name such as "/gpu:0", a function from an operation to a name, or None to forget outer blocks.
+
+    Returns:
+      A context manager.
+
     >>> with tf.device('/cpu:0'):
     ...     x = tf.constant(1.0)
     >>> x.device
@@ -87,6 +99,12 @@ def device(device_name_or_function: Any) -> Any:
 
 def control_dependencies(control_inputs: Any) -> Any:
     """Ops made inside run after the given ones: ``with tf.control_dependencies([train_op]):``.
+
+    Args:
+      control_inputs: A list of operations, tensors and variables, or None to forget outer blocks.
+
+    Returns:
+      A context manager.
 
     >>> v = tf.Variable(1)
     >>> update = v.assign(5)
@@ -101,39 +119,115 @@ def control_dependencies(control_inputs: Any) -> Any:
 
 
 def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
-    """Ops made inside are placed with ``op``."""
+    """Ops made inside are placed with ``op``.
+
+    Args:
+      op: An operation, tensor or variable.
+      ignore_existing: Whether to forget outer blocks of this kind.
+
+    Returns:
+      A context manager.
+
+    >>> v = tf.Variable(1.0, name='v')
+    >>> with tf.colocate_with(v):
+    ...     x = tf.constant(1.0)
+    >>> x.op.colocation_groups()
+    [b'loc:@v']
+    """
     element = op if isinstance(op, (Operation, Tensor)) else getattr(op, "op", op)
     return context.get_default_graph().colocate_with(element, ignore_existing)
 
 
 def container(container_name: str) -> Any:
-    """State made inside lives in the named container (``Graph.container``)."""
+    """State made inside lives in the named container (``Graph.container``).
+
+    Args:
+      container_name: The name of the container.
+
+    Returns:
+      A context manager that gives the name.
+
+    >>> with tf.container('experiment'):
+    ...     v = tf.Variable(1.0)
+    >>> v.op.get_attr('container')
+    b'experiment'
+    """
     return context.get_default_graph().container(container_name)
 
 
 def add_to_collection(name: Any, value: Any) -> None:
-    """Adds a value to a collection of the default graph."""
+    """Adds a value to a collection of the default graph.
+
+    Args:
+      name: The key of the collection, such as ``tf.GraphKeys.LOSSES``.
+      value: Anything.
+
+    >>> tf.add_to_collection('sizes', 3)
+    >>> tf.get_collection('sizes')
+    [3]
+    """
     context.get_default_graph().add_to_collection(name, value)
 
 
 def add_to_collections(names: Any, value: Any) -> None:
-    """Adds a value to several collections of the default graph."""
+    """Adds a value to several collections of the default graph.
+
+    Args:
+      names: The keys of the collections, or one key.
+      value: Anything.
+
+    >>> tf.add_to_collections(['sizes', 'numbers'], 3)
+    >>> tf.get_collection('numbers')
+    [3]
+    """
     context.get_default_graph().add_to_collections(names, value)
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """The values of a collection of the default graph; with a scope, those whose names match it."""
+    """The values of a collection of the default graph; with a scope, those whose names match it.
+
+    Args:
+      key: The key of the collection, such as ``tf.GraphKeys.TRAINABLE_VARIABLES``.
+      scope: A regular expression for the beginning of the names; None for all values.
+
+    Returns:
+      A new list.
+
+    >>> v = tf.Variable(1.0, name='v')
+    >>> [variable.name for variable in tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES, scope='v')]
+    ['v:0']
+    """
     return context.get_default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
-    """The list itself that holds a collection of the default graph."""
+    """The list itself that holds a collection of the default graph.
+
+    Args:
+      key: The key of the collection.
+
+    Returns:
+      The list; changing it changes the collection.
+
+    >>> tf.get_collection_ref('sizes').append(3)
+    >>> tf.get_collection('sizes')
+    [3]
+    """
     return context.get_default_graph().get_collection_ref(key)
 
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Leaves control dependencies and the bodies of functions, loops and conditionals; keeps name scope and devices."""
+    """Leaves control dependencies and the bodies of functions, loops and conditionals; keeps name scope and devices.
+
+    Returns:
+      A context manager.
+
+    >>> with tf.control_dependencies([tf.no_op()]), tf.init_scope():
+    ...     x = tf.constant(1.0)
+    >>> x.op.control_inputs
+    []
+    """
     graph = context.get_default_graph()
     name = graph.get_name_scope()
     outer: Any = graph

@@ -37,6 +37,7 @@ from headrace.ops import (
     joining,
     lease,
     lookup,
+    lstm_block,
     matmul,
     matrix_diag,
     memory_copy,

@@ -103,6 +103,8 @@ def _(image_size, boxes, covered, seed, seed2, aspect_ratio_range, area_range, m
             raise ValueError(f"{label} field must specify 2 dimensions, got {list(bounds)}")
         if not 0 < bounds[0] <= bounds[1] <= most or math.isinf(bounds[1]):
             raise ValueError(f"{label} must be two positive, rising numbers of at most {most}, got {list(bounds)}")
+    if max_attempts < 1:
+        raise ValueError(f"max_attempts must be at least 1, got {max_attempts}")
     return [(3,), (3,), (1, 1, 4)]
 
 

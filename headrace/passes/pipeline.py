@@ -16,6 +16,7 @@ from enum import Enum
 
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.accumulate_product import accumulate_product
+from headrace.passes.attention import attention
 from headrace.passes.bodies import bodies_within
 from headrace.passes.check_numbers import check_numbers
 from headrace.passes.choose_device import HasKernel
@@ -30,6 +31,7 @@ from headrace.passes.inline import inline
 from headrace.passes.instantiate import Recursion, drop_inputs, instantiate, put_constants
 from headrace.passes.late_read import late_reads
 from headrace.passes.lower import lower, must_lower
+from headrace.passes.mixed_precision import Half, mixed_precision
 from headrace.passes.observe import Observe, collect, observe
 from headrace.passes.pass_on import CARRIERS, pass_on
 from headrace.passes.place import place
@@ -93,6 +95,7 @@ class Options:
     rewrite: bool = True  # rewrites that change rounding
     interpreted: bool = True  # rather than made for a compiler
     soft_placement: bool = False
+    half: Half | None = None  # which type of 16 bits products on a device are computed in
     lower: bool = False  # loops and conditionals as primitives
     check_numbers: bool = False  # a step stops where a number becomes NaN or infinite
     observe: Observe | None = None  # what a step hands to the client beside its fetches
@@ -217,6 +220,12 @@ def _observe(graph: StepGraph, context: Context) -> StepGraph:
     return graph if wish is None else observe(graph, wish)
 
 
+def _mix(graph: StepGraph, context: Context) -> StepGraph:
+    half = context.settings.half
+    return graph if half is None else mixed_precision(graph, half)
+
+
+_attention = _plain(attention)
 _fold_shapes = _plain(fold_shapes)
 _fold: Rewrite = lambda g, c: fold(g, c.settings.evaluate, c.largest)  # noqa: E731
 _simplify: Rewrite = lambda g, c: simplify(g, c.settings.rewrite)  # noqa: E731
@@ -245,6 +254,8 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("check_numbers", Stage.READ, _plain(check_numbers), ("check_numbers",)),
     Pass("drop_inputs", Stage.REWRITE, _plain(drop_inputs)),
     Pass("trim", Stage.REWRITE, _plain(trim), SIMPLIFY),  # now that devices are known
+    Pass("mixed_precision", Stage.REWRITE, _mix, ("half",)),
+    Pass("attention", Stage.REWRITE, _attention, REWRITE),
     Pass("trim_stashes", Stage.REWRITE, _plain(trim_stashes), SIMPLIFY),
     Pass("project_inputs", Stage.REWRITE, _plain(project_inputs), REWRITE),
     Pass("defer_sums", Stage.REWRITE, _plain(defer_sums), REWRITE),
@@ -260,6 +271,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("fold", Stage.FOLD, _fold, SIMPLIFY),
     Pass("simplify", Stage.FOLD, _simplify, SIMPLIFY),
     Pass("cse", Stage.FOLD, _cse, SIMPLIFY),
+    Pass("attention", Stage.FOLD, _attention, REWRITE),
     Pass("unroll", Stage.UNROLL, lambda g, c: unroll(g, c.settings.evaluate, c.settings.interpreted), SIMPLIFY),
     Pass("fold", Stage.UNROLL, _fold, SIMPLIFY),
     Pass("pass_on", Stage.UNROLL, _plain(pass_on), SIMPLIFY),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from headrace.tools import explain as explaining
 from headrace.tools import launch as launching
@@ -68,7 +68,22 @@ def build(typer: Any) -> Any:
     app.command(context_settings=OWN_ARGUMENTS, short_help="Run a program as servers and workers on Ray.")(launch)
     _add_moves(app, typer, target)
     _add_own(app, typer, as_json)
+    for command in app.registered_commands:
+        _say_plainly(typer, command.callback.__annotations__)
     return app
+
+
+def _say_plainly(typer: Any, annotations: Any) -> None:
+    """Options take TEXT and NUMBER; typer's own words for them are Python's."""
+    for annotated in annotations.values():
+        annotation, said = annotated.__origin__, annotated.__metadata__[0]
+        types = {annotation, *get_args(annotation)}
+        if (
+            isinstance(said, typer.models.OptionInfo)
+            and said.metavar is None
+            and not types.isdisjoint((str, int, float, list[str]))
+        ):
+            said.metavar = "NUMBER" if types.isdisjoint((str, list[str])) else "TEXT"
 
 
 def _add_trace(app: Any, typer: Any, program: Any, as_json: Any) -> None:
@@ -192,12 +207,14 @@ def _add_own(app: Any, typer: Any, as_json: Any) -> None:
     path = Annotated[str, typer.Argument(help="A file, a folder, or the prefix of a checkpoint.")]
     limit = Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)]
 
-    def inspect(path, as_json=False, limit=50):
+    png = Annotated[str | None, typer.Option(help="Where a picture of an event file's scalars goes.", metavar="FILE")]
+
+    def inspect(path, as_json=False, limit=50, png=None):
         from headrace.tools.inspect import show
 
-        raise typer.Exit(show(path, as_json, limit))
+        raise typer.Exit(show(path, as_json, limit, png))
 
-    inspect.__annotations__ = {"path": path, "as_json": as_json, "limit": limit}
+    inspect.__annotations__ = {"path": path, "as_json": as_json, "limit": limit, "png": png}
     inspect.__doc__ = "Say what is in a checkpoint, a SavedModel, a graph, an event file or a file of records."
     inspect.__doc__ += "\n\nExample: headrace inspect model/"
     app.command(short_help="What is in a checkpoint, SavedModel, graph, event or record file.")(inspect)

@@ -23,6 +23,7 @@ from typing import Any, Final
 from headrace.core.table import in_words
 from headrace.runtime.compiler import own_folder
 from headrace.runtime.compiler.bound import measure
+from headrace.runtime.host.threads import default_threads
 from headrace.tools.environment import OTHERS, VARIABLES
 
 INSTALLS: Final = {"headrace": "needed", "headrace[cluster]": "clusters"}  # what pip is asked for, and what that is for
@@ -78,6 +79,7 @@ def devices() -> dict[str, str]:
             name = device.name.rpartition("/")[2].removeprefix("device:")
             found[name] = in_words(device.memory_limit_bytes) if device.memory_limit_bytes else "memory not known"
     found["cores"] = f"{cores} of {os.cpu_count()}"
+    found["threads"] = f"up to {default_threads()} for a step"
     return found
 
 

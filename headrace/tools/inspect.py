@@ -22,6 +22,7 @@ from headrace.core.table import Table, in_words
 from headrace.library.saved_model.layout import SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
 from headrace.library.saved_model.loader import parse_saved_model
 from headrace.resources.file.bundle.opening import open_checkpoint
+from headrace.tools.curve_picture import picture
 
 LINE: Final = "▁▂▃▄▅▆▇█"
 POINTS: Final = 40  # of a curve
@@ -35,10 +36,15 @@ class Unknown(ValueError):
     """Not a file that this knows."""
 
 
-def show(path: str, as_json: bool = False, limit: int = 50) -> int:
-    """Prints what is at a path; ``limit``: rows, 0 for all.  Returns 0, or 2 if not all of it can be read."""
+def show(path: str, as_json: bool = False, limit: int = 50, png: str | None = None) -> int:
+    """Prints what is at a path; ``limit``: rows, 0 for all.  Returns 0, or 2 if not all of it can be read.
+
+    ``png``: where a picture of an event file's scalars goes.
+    """
     try:
         report = examine(path)
+        if png is not None:
+            _draw(path, png)
     except (Unknown, ImportError, OSError, tf.errors.OpError) as e:
         print(f"headrace inspect: {e.message if isinstance(e, tf.errors.OpError) else e}", file=sys.stderr)
         return 2
@@ -87,10 +93,28 @@ def _examine_folder(path: str) -> Report:
     newest = tf.train.latest_checkpoint(path)
     if newest is not None:
         return _checkpoint(newest)
-    events = sorted(name for name in os.listdir(path) if "tfevents" in name)
-    if events:
-        return examine(os.path.join(path, events[-1]))
+    events = _newest_events(path)
+    if events is not None:
+        return examine(events)
     raise Unknown(f"{path} holds no SavedModel, no file `checkpoint` and no event file")
+
+
+def _newest_events(folder: str) -> str | None:
+    names = sorted(name for name in os.listdir(folder) if "tfevents" in name)
+    return os.path.join(folder, names[-1]) if names else None
+
+
+def _draw(path: str, png: str) -> None:
+    """Writes the curves of an event file, or of the newest one of a folder, as a picture."""
+    events = _newest_events(path) if os.path.isdir(path) else path
+    curves = {}
+    if events is not None and os.path.isfile(events) and _begins_with_an_event(events):
+        seen, _ = _points(events)
+        curves = {tag: [(step, n) for step, n in points if n is not None] for tag, points in seen.items()}
+    curves = {tag: points for tag, points in curves.items() if points}
+    if not curves:
+        raise Unknown(f"--png draws the scalars of an event file, and {path} has none")
+    picture(curves).save(png, "PNG")
 
 
 def _checkpoint(prefix: str) -> Report:
@@ -182,6 +206,19 @@ def _events(path: str) -> Report | None:
     """Scalars with their curves; of other summaries how many there are."""
     if not _begins_with_an_event(path):
         return None
+    seen, damage = _points(path)
+    rows = []
+    for tag, points in sorted(seen.items()):
+        numbers = [number for _, number in points if number is not None]
+        last = f"{numbers[-1]:.6g}" if numbers else ""
+        rows.append(
+            {"tag": tag, "times": len(points), "last step": points[-1][0], "last": last, "curve": curve(numbers)}
+        )
+    return {"what": f"event file {path}", "tags": len(rows), "rows": rows, **damage}
+
+
+def _points(path: str) -> tuple[dict[str, list[tuple[int, float | None]]], dict[str, str]]:
+    """By tag the steps and numbers of an event file, and "damage" where it ends in the middle."""
     seen: dict[str, list[tuple[int, float | None]]] = {}
     damage = {}
     try:
@@ -191,14 +228,7 @@ def _events(path: str) -> Report | None:
                 seen.setdefault(value.tag, []).append((event.step, number))
     except tf.errors.DataLossError as e:  # of a job that was killed, or that writes just now
         damage = {"damage": e.message}
-    rows = []
-    for tag, points in sorted(seen.items()):
-        numbers = [number for _, number in points if number is not None]
-        last = f"{numbers[-1]:.6g}" if numbers else ""
-        rows.append(
-            {"tag": tag, "times": len(points), "last step": points[-1][0], "last": last, "curve": curve(numbers)}
-        )
-    return {"what": f"event file {path}", "tags": len(rows), "rows": rows, **damage}
+    return seen, damage
 
 
 def _begins_with_an_event(path: str) -> bool:
@@ -276,8 +306,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("path")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--limit", type=int, default=50, help="rows to show; 0: all (default: %(default)s)")
+    parser.add_argument("--png", help="where a picture of an event file's scalars goes")
     options = parser.parse_args(argv)
-    return show(options.path, options.json, options.limit)
+    return show(options.path, options.json, options.limit, options.png)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,10 @@ def _is_face(package: str) -> bool:
     """Whether TensorFlow has a module of this name."""
     return package in {
         "compat",
+        "keras",
         "contrib",
         "data",
+        "distribute",
         "estimator",
         "examples",
         "io",

@@ -303,3 +303,15 @@ class TestOptions:
             tf.gradients(x, x, unconnected_gradients="maybe")
         with pytest.raises(ValueError, match="aggregation_method"):
             tf.gradients(x, x, aggregation_method=7)
+
+
+@pytest.mark.parametrize(("make", "kind"), [(tf.add, "Add"), (lambda a, b: a + b, "AddV2"), (tf.subtract, "Sub")])
+def test_the_gradient_of_a_broadcast_is_a_reshaped_sum(make, kind):
+    """Programs that walk gradients look for these nodes."""
+    x, b, c = tf.zeros([3, 4]), tf.constant([1.0, 2.0, 3.0, 4.0]), tf.constant([[1.0], [2.0], [3.0]])
+    for small, expected in ((b, [3.0] * 4), (c, [[4.0]] * 3)):
+        y = make(x, small)
+        (gradient,) = tf.gradients(y, small)
+        assert (y.op.type, gradient.op.type, gradient.op.inputs[0].op.type) == (kind, "Reshape", "Sum")
+        with tf.Session() as sess:
+            np.testing.assert_array_equal(np.abs(sess.run(gradient)), expected)

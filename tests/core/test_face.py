@@ -7,7 +7,7 @@ import pytest
 
 import headrace as tf
 
-KERAS = "Headrace has no tf.keras. Use today: tf.layers for the model, tf.Session or tf.estimator.Estimator to train it"
+RAGGED = "Headrace has no tf.ragged. Use today: tf.SparseTensor, or a padded batch with its lengths (tf.sequence_mask)"
 
 
 def _said(line: str) -> str:
@@ -19,11 +19,11 @@ def _said(line: str) -> str:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("tf.keras", f"AttributeError: {KERAS}"),
-        ("tf.keras.layers.Dense", f"AttributeError: {KERAS}"),
-        ("tf.compat.v1.keras", f"AttributeError: {KERAS}"),
-        ("from headrace import keras", f"ModuleNotFoundError: No module named 'headrace.keras': {KERAS}"),
-        ("import headrace.keras.layers", f"ModuleNotFoundError: No module named 'headrace.keras': {KERAS}"),
+        ("tf.ragged", f"AttributeError: {RAGGED}"),
+        ("tf.ragged.constant", f"AttributeError: {RAGGED}"),
+        ("tf.compat.v1.ragged", f"AttributeError: {RAGGED}"),
+        ("from headrace import ragged", f"ModuleNotFoundError: No module named 'headrace.ragged': {RAGGED}"),
+        ("import headrace.ragged.constant", f"ModuleNotFoundError: No module named 'headrace.ragged': {RAGGED}"),
         ("tf.zerose", "AttributeError: Headrace has no tf.zerose; nearest: tf.zeros"),
         ("tf.nn.reluu", "AttributeError: Headrace has no tf.nn.reluu; nearest: tf.nn.relu, tf.nn.relu6, tf.nn.crelu"),
         ("tf.bata", "AttributeError: Headrace has no tf.bata"),

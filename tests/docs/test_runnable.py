@@ -6,11 +6,11 @@ from docs.page import check_page
 PAGES = [
     "add_a_pass.md",
     "ablation.md",
-    "compile.md",
     "concurrency.md",
     "checkpoints.md",
     "coordination.md",
     "devices.md",
+    "distribute.md",
     "partitions.md",
     "porting.md",
     "eager.md",
@@ -21,6 +21,8 @@ PAGES = [
     "how_to.md",
     "input.md",
     "life_of_a_step.md",
+    "keras.md",
+    "mixed_precision.md",
     "queues.md",
     "replicas.md",
     "saved_model.md",
@@ -34,3 +36,8 @@ PAGES = [
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_prints_what_it_says(page: str) -> None:
     check_page(page)
+
+
+@pytest.mark.usefixtures("full_length")
+def test_the_page_that_compiles() -> None:
+    check_page("compile.md")

@@ -35,6 +35,13 @@ def test_a_function_has_its_parameters_and_its_example(reference: ModuleType) ->
     assert "```pycon\n>>> tf.Session().run(tf.reshape([1, 2, 3, 4, 5, 6], [2, 3]))\narray([[1, 2, 3]," in text
 
 
+def test_arguments_are_a_list(reference: ModuleType) -> None:
+    doc = "Adds.\n\nArgs:\n  x: A tensor\n    of numbers.\n  **kwargs: None.\n\nReturns:\n  A tensor.\n\n>>> add(1)\n1"
+    text = reference.markdown(doc)
+    assert "Args:\n\n- `x`: A tensor\n    of numbers.\n- `**kwargs`: None.\n\nReturns:\n  A tensor.\n\n" in text
+    assert text.endswith("```pycon\n>>> add(1)\n1\n```")
+
+
 def test_a_class_has_its_own_methods(reference: ModuleType) -> None:
     text = reference.describe(reference.Name("tf.train", "Saver", tf.train.Saver))
     methods = re.findall(r"\{py:method\} (\w+)\((\w*)", text)

@@ -30,11 +30,12 @@ class Word:
 WORDS: Final = {
     "record": Word(
         "core/record.py core/file_limits.py library/input/ library/text/ ops/decode.py ops/reader.py ops/record_input.py"
-        " resources/file/event_file.py resources/state/reader/ resources/state/record_input.py"
+        " library/contrib/slim/ resources/file/event_file.py resources/state/reader/ resources/state/record_input.py"
         " resources/data/files.py library/data/readers.py library/data/tables.py ops/dataset/files.py tools/inspect.py",
         {
             "library/contrib/summary.py": TENSORFLOW,
             "library/train/hook/step_counter.py": TENSORFLOW,
+            "library/estimator/tpu/estimator.py": TENSORFLOW,
             "runtime/code/script.py": "by a Recorder: a step with RunOptions.trace_level",
         },
     ),
@@ -86,6 +87,8 @@ WORDS: Final = {
         {
             "library/text/string.py": TENSORFLOW,
             "library/linalg/linear_operator.py": TENSORFLOW,
+            "library/distribution/mixture.py": TENSORFLOW,
+            "library/estimator/early_stopping.py": TENSORFLOW,
         },
         held=(ast.ClassDef, ast.FunctionDef),
     ),  # fmt: skip
@@ -95,7 +98,7 @@ WORDS: Final = {
     "stash": Word("autodiff/ graph/graph_def.py library/system/graph_util.py ops/stash.py passes/"),
     "tier": Word("runtime/"),
     "recipe": Word("eager/"),
-    "tape": Word("eager/ graph/context.py library/function/ library/train/optimizer/optimizer.py"),
+    "tape": Word("eager/ graph/context.py library/function/ library/keras/ library/train/optimizer/optimizer.py"),
 }
 
 

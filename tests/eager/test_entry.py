@@ -136,7 +136,8 @@ class TestSizes:
 
     def test_numbers_that_are_none(self):
         tf.zeros([2, 2]), tf.zeros([2, 2])
-        for bad in ([2.0, 2.0], [2, 2.0], [2, "a"]):
+        assert tf.zeros([2.0, 2]).shape == (2, 2)  # a whole number is a size, as in TensorFlow 1
+        for bad in ([2.5, 2.0], [2, 2.5], [2, "a"]):
             with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError)):
                 tf.zeros(bad)
 

@@ -227,6 +227,9 @@ class TestFunctions:
         f = tfe.gradients_function(lambda a, b: a * b * b)
         assert [g.numpy() for g in f(2.0, 3.0)] == [9.0, 12.0]
         assert tfe.gradients_function(lambda a, b: a * b, params=[1])(2.0, 3.0)[0].numpy() == 2.0
+        assert tfe.gradients_function(lambda a, b: a * b, params=["b"])(2.0, 3.0)[0].numpy() == 2.0
+        with pytest.raises(ValueError, match=r"positions or names of arguments, got 'c' for 2 arguments \(at"):
+            tfe.gradients_function(lambda a, b: a * b, params=["c"])(2.0, 3.0)
         value, (grad,) = tfe.value_and_gradients_function(lambda a: a * a)(3.0)
         assert (value.numpy(), grad.numpy()) == (9.0, 6.0)
         twice = tfe.gradients_function(lambda a: tfe.gradients_function(lambda b: b**3)(a)[0])

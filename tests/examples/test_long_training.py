@@ -91,6 +91,7 @@ def test_tensorboard_reads_the_log(folders: tuple[Path, Path, list[str]]) -> Non
     assert all(whole[step] == pytest.approx(stopped[step], abs=1e-4) for step in shared)
 
 
+@pytest.mark.usefixtures("full_length")
 def test_traces_are_there(folders: tuple[Path, Path, list[str]]) -> None:
     for folder in folders[:2]:
         assert list(folder.glob("timeline-*.json"))

@@ -17,6 +17,7 @@ LOSSES = ("concurrent_steps", "lenet", "mlp", "model_parallel", "text_classifier
 STEPS = 40
 DYNAMIC = {
     "dqn": ["--steps", "201"],
+    "fine_tuning": ["--loop", "session", "--steps", "30"],
     "newton": ["--rows", "100", "--orbits", "10"],
     "policy_gradient": ["--steps", "4"],
     "tree_lstm": ["--steps", "20"],

@@ -23,21 +23,6 @@ class TestLookUp:
         assert graph.as_graph_element(x) is x
         assert graph.as_graph_element(x.op) is x.op
 
-    @pytest.mark.parametrize(
-        ("name", "error", "match"),
-        [
-            ("y:0", KeyError, "refers to a Tensor which does not exist. The operation, 'y', does not exist"),
-            ("x:1", KeyError, "The operation, 'x', exists but only has 1 outputs"),
-            ("x:a", ValueError, "looks a like a Tensor name, but is not a valid one"),
-            (":0", ValueError, "not a valid one"),
-            ("y", KeyError, "refers to an Operation not in the graph"),
-        ],
-    )
-    def test_wrong_names(self, name: str, error: type[Exception], match: str) -> None:
-        tf.constant(1.0, name="x")
-        with pytest.raises(error, match=match):
-            tf.get_default_graph().as_graph_element(name)
-
     def test_a_tensor_is_not_an_operation(self) -> None:
         graph = tf.get_default_graph()
         x = tf.constant(1.0, name="x")
@@ -63,11 +48,6 @@ class TestLookUp:
             graph.get_tensor_by_name(1)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="Operation names are strings"):
             graph.get_operation_by_name(None)  # type: ignore[arg-type]
-
-    def test_a_near_name_is_suggested(self) -> None:
-        tf.constant(1.0, name="weights")
-        with pytest.raises(KeyError, match="Did you mean weights"):
-            tf.get_default_graph().get_operation_by_name("weigths")
 
     def test_elements_of_another_graph(self) -> None:
         x = tf.constant(1.0)

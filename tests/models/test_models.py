@@ -20,9 +20,11 @@ SMALL = {
     "inception_v3": (2, {"divide": 16}, {"size": 75}),
     "lstm_lm": (2, {"hidden": 8}, SEQUENCE),
     "transformer": (2, {"width": 8, "layers": 2, "heads": 2}, SEQUENCE),
+    "gpt2": (2, {"width": 8, "layers": 2, "heads": 2}, SEQUENCE),
+    "bert": (4, {"width": 8, "layers": 2, "heads": 2, "dropout": 0.0}, SEQUENCE),
     "embedding": (10, {}, {"rows": 100}),
 }
-LEARNING_RATES = {"alexnet": 0.01, "overfeat": 0.01, "vgg": 0.01, "googlenet": 0.002}
+LEARNING_RATES = {"gpt2": 0.01, "bert": 0.01, "alexnet": 0.01, "overfeat": 0.01, "vgg": 0.01, "googlenet": 0.002}
 
 
 def build(name, resident=False):
@@ -41,6 +43,7 @@ def session():
 def test_the_loss_falls(name):
     with tf.Graph().as_default(), session() as running:
         model, batch = build(name)
+        running.run(tf.global_variables_initializer())  # what optimizers keep
         model.initialize(running)
         losses = [model.step(running, *batch) for _ in range(5)]
     assert np.isfinite(losses).all()

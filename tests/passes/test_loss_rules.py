@@ -47,6 +47,16 @@ def test_same_values(shape, dtype, monkeypatch: pytest.MonkeyPatch) -> None:  # 
             np.testing.assert_allclose(c, b, rtol=1e-5, atol=1e-7)
 
 
+def test_of_scalars() -> None:
+    x, z = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=z * 0.5, logits=x - 1.0)
+    likelihood = tf.exp(-loss)  # enough nodes for a plan on arrays
+    assert "_LogisticLoss" in types(likelihood, feeds=(x, z))
+    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        got = session.run(likelihood, {x: 3.0, z: 1.0})
+    assert got == pytest.approx(np.exp(-1.0) / (1.0 + np.exp(-2.0)))
+
+
 def test_a_fetched_part_stays() -> None:
     x, z, loss, grad = loss_of([3, 4])
     exponential = next(op for op in tf.get_default_graph().get_operations() if op.type == "Exp").outputs[0]

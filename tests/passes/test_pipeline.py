@@ -13,8 +13,8 @@ from headrace.passes.pipeline import OPTIONAL, PIPELINE, ROUTES, Context, Stage,
 from headrace.passes.step_graph import StepGraph
 
 STAGES_OF_A_STEP = (Stage.GRAPH, Stage.PLACE, Stage.READ, Stage.REWRITE, Stage.FUSE, Stage.LOWER, Stage.ORDER)
-FOR_MISTAKES = ("check_numbers", "observe")  # only when they are asked for
-PASSES_OF_A_STEP = [p.name for p in PIPELINE if p.stage in STAGES_OF_A_STEP and p.name not in FOR_MISTAKES]
+ASKED_FOR = ("check_numbers", "mixed_precision", "observe")  # only when they are asked for
+PASSES_OF_A_STEP = [p.name for p in PIPELINE if p.stage in STAGES_OF_A_STEP and p.name not in ASKED_FOR]
 
 
 def _names(session, fetch, feed):  # type: ignore[no-untyped-def]

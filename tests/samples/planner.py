@@ -52,3 +52,12 @@ SAMPLES["_ApplyAdagradTogether"] = [Sample([_PAIR, _SLOTS, _LR, _GRADS], gradien
 SAMPLES["_Hold"] = [Sample([[_W, _A], [_B]], gradient=False), Sample([[np.zeros([0, 3])], [_W, _A]], gradient=False)]
 
 SAMPLES["_Own"] = [Sample([_W]), Sample([np.array([[b"a", b""]], object)], gradient=False)]
+
+_HEADS = [np.sin(np.arange(24, dtype=np.float32) + n).reshape(1, 2, 3, 4) for n in range(4)]
+_FUTURE = np.triu(np.full([3, 3], -1e9, np.float32), 1)
+for _name, _inputs in (("_Attention", _HEADS[:3]), ("_AttentionGrad", _HEADS)):
+    SAMPLES[_name] = [
+        Sample([*_inputs, []], {"scale": 0.5, "causal": True}, gradient=False),
+        Sample([*_inputs, [_FUTURE]], {"scale": 0.25}, gradient=False),
+        Sample([*[one[0].astype(np.float64) for one in _inputs], []], {"scale": 1.0}, gradient=False),
+    ]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import headrace as tf
-from headrace.tools import inspect
+from headrace.tools import curve_picture, inspect
 
 
 def _shown(capsys, path, *arguments):
@@ -127,3 +127,34 @@ def test_a_curve_of_numbers_that_are_none():
     assert inspect.curve([float("inf")]) == "?"
     assert inspect.curve([3.0, 3.0]) == "▁▁"
     assert len(inspect.curve(list(range(1000)))) == inspect.POINTS
+
+
+def _written(folder, numbers):
+    with tf.summary.FileWriter(str(folder)) as writer:
+        for step, number in enumerate(numbers):
+            values = [tf.Summary.Value(tag="loss", simple_value=number), tf.Summary.Value(tag="a/b", simple_value=2.0)]
+            writer.add_summary(tf.Summary(value=values), step)
+
+
+def test_a_picture_of_the_curves(tmp_path, capsys):
+    from PIL import Image
+
+    _written(tmp_path / "log", [3.0, 1.0, float("nan"), 2.0])
+    _shown(capsys, tmp_path / "log", "--png", str(tmp_path / "curves.png"))
+    with Image.open(tmp_path / "curves.png") as image:
+        assert image.format == "PNG" and image.size == (840, 240)
+        blue = [x for x in range(840) for y in range(240) if image.getpixel((x, y)) == (0x4C, 0x78, 0xA8)]
+    assert min(blue) < 420 < max(blue)  # a line in each of the two panels
+
+
+def test_numbers_of_every_size_have_a_place():
+    for numbers in ([1.0], [5.0, 5.0], [-1.7e308, 1.7e308], [float("inf")], [float("nan"), 1.0]):
+        assert curve_picture.picture({"x": list(enumerate(numbers))}).size == (420, 240)
+    many = curve_picture.picture({f"tag{i}": [(0, 1.0)] for i in range(300)})
+    assert many.size == (840, 50 * 240)
+
+
+def test_what_has_no_curves_cannot_be_drawn(model, tmp_path, capsys):
+    tf.train.Saver().save(model[0], str(tmp_path / "model"), global_step=5)
+    assert inspect.main([str(tmp_path / "model-5"), "--png", str(tmp_path / "x.png")]) == 2
+    assert "draws the scalars of an event file" in capsys.readouterr().err

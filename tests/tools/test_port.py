@@ -102,11 +102,11 @@ def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_verdict_names_what_blocks() -> None:
-    keras = "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense\ntf.keras.Model; tf.newaxis\n"
-    reports = [port.examine(source) for source in (keras, keras + "tf.zork\n", "import tensorflow\n", "print 1\n")]
-    assert port.verdict(reports) == "4 files, 1 ready; tf.keras blocks 2, tf.zork blocks 1, 1 is not Python 3"
-    assert [use.name for use in reports[0].missing] == ["tf.keras.Model", "tf.keras.layers.Dense"]
-    said = [line for line in port._described(reports[0], True) if "use today: tf.layers" in line]
+    ragged = "import tensorflow as tf\nfrom tensorflow.ragged import constant\ntf.ragged.range; tf.newaxis\n"
+    reports = [port.examine(source) for source in (ragged, ragged + "tf.zork\n", "import tensorflow\n", "print 1\n")]
+    assert port.verdict(reports) == "4 files, 1 ready; tf.ragged blocks 2, tf.zork blocks 1, 1 is not Python 3"
+    assert [use.name for use in reports[0].missing] == ["tf.ragged.constant", "tf.ragged.range"]
+    said = [line for line in port._described(reports[0], True) if "use today: tf.SparseTensor" in line]
     assert len(said) == 1, "the advice is given once"
 
 

@@ -24,11 +24,32 @@ from headrace.library.control.dependency import group, no_op, with_dependencies
 from headrace.library.factory import called
 from headrace.library.scope import control_dependencies, name_scope
 
+_SHOWN = """  data: A list of tensors and strings to show in the error; None for a message with what was compared.
+  summarize: How many elements of each tensor to show; None for 3, -1 for all.
+  message: The first words of the error.
+  name: A name for the op.
+
+Returns:
+  An operation, to put into ``tf.control_dependencies``.
+"""
 _NUMERIC = (*dtypes.REAL, *dtypes.COMPLEX, *dtypes.QUANTIZED)
 
 
 def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
-    """Stops the step with InvalidArgumentError, showing ``data``, unless ``condition`` holds."""
+    """Stops the step with InvalidArgumentError, showing ``data``, unless ``condition`` holds.
+
+    Args:
+      condition: A scalar bool tensor.
+      data: A list of tensors and strings to show in the error.
+      summarize: How many elements of each tensor to show; None for 3, -1 for all.
+      name: A name for the op.
+
+    Returns:
+      An operation, to put into ``tf.control_dependencies``.
+
+    >>> x = tf.constant(2.0)
+    >>> tf.Session().run(tf.Assert(x > 0, ["x is", x]))
+    """
     with name_scope(name, "Assert", [condition, *data]):
         data = [d if isinstance(d, str) else convert_to_tensor(d) for d in data]
         return raw_ops.Assert(condition, data, summarize)
@@ -38,14 +59,39 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """Passes ``tensor`` on; stops the step if it holds NaN or an infinity."""
+    """Passes ``tensor`` on; stops the step if it holds NaN or an infinity.
+
+    Args:
+      tensor: A tensor of floating-point numbers.
+      message: The first words of the error.
+      name: A name for the op.
+
+    Returns:
+      A tensor with the value of ``tensor``.
+
+    >>> tf.Session().run(tf.check_numerics([1.0, 2.0], "the loss"))
+    array([1., 2.], dtype=float32)
+    """
     return raw_ops.CheckNumerics(tensor, message, name=name)
 
 
 def verify_tensor_all_finite(
     t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
 ) -> Tensor:
-    """``t``, available only if all of it is finite (``x`` and ``message`` are the later names of ``t`` and ``msg``)."""
+    """``t``, available only if all of it is finite (``x`` and ``message`` are the later names of ``t`` and ``msg``).
+
+    Args:
+      t: A tensor of floating-point numbers.
+      msg: The first words of the error.
+      name: A name for the op.
+      x, message: The later names of ``t`` and ``msg``.
+
+    Returns:
+      A tensor with the value of ``t``.
+
+    >>> tf.Session().run(tf.verify_tensor_all_finite([1.0, 2.0], "the loss"))
+    array([1., 2.], dtype=float32)
+    """
     value = _renamed("x", x, "t", t)
     text = _renamed("message", message, "msg", msg)
     with name_scope(name, "VerifyFinite", [value]):
@@ -62,7 +108,17 @@ def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
 
 
 def add_check_numerics_ops() -> Operation:
-    """One operation that checks every floating-point tensor of the default graph, in the order they were made."""
+    """One operation that checks every floating-point tensor of the default graph, in the order they were made.
+
+    Returns:
+      An operation that stops the step with InvalidArgumentError at the first tensor that holds NaN or an infinity.
+
+    >>> x = tf.constant(4.0)
+    >>> y = tf.sqrt(x)
+    >>> check = tf.add_check_numerics_ops()
+    >>> tf.Session().run([y, check])
+    [np.float32(2.0), None]
+    """
     assertions: list[Operation] = []
     for operation in context.get_default_graph().get_operations():
         for output in operation.outputs:
@@ -104,8 +160,15 @@ def _all(condition: Tensor) -> Tensor:
     return raw_ops.All(condition, axes)
 
 
-def _comparison(opname: str, sign: str, op_type: str) -> Callable[..., Operation]:
-    @called(opname, f"Stops the step unless ``x {sign} y`` everywhere.")
+def _comparison(opname: str, sign: str, op_type: str, example: str) -> Callable[..., Operation]:
+    """An assertion that compares two tensors.  It holds for ``example``, the two arguments in the help text."""
+    text = (
+        f"Stops the step unless ``x {sign} y`` everywhere.\n\nArgs:\n"
+        f"  x, y: Tensors of one type, whose shapes broadcast.\n{_SHOWN}\n"
+        f">>> tf.Session().run(tf.{opname}({example}))\n"
+    )
+
+    @called(opname, text)
     def assertion(
         x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
         name: str | None = None,
@@ -115,19 +178,34 @@ def _comparison(opname: str, sign: str, op_type: str) -> Callable[..., Operation
     return assertion
 
 
-assert_equal = _comparison("assert_equal", "==", "Equal")
-assert_none_equal = _comparison("assert_none_equal", "!=", "NotEqual")
-assert_less = _comparison("assert_less", "<", "Less")
-assert_less_equal = _comparison("assert_less_equal", "<=", "LessEqual")
-assert_greater = _comparison("assert_greater", ">", "Greater")
-assert_greater_equal = _comparison("assert_greater_equal", ">=", "GreaterEqual")
+assert_equal = _comparison("assert_equal", "==", "Equal", "[1, 2], [1, 2]")
+assert_none_equal = _comparison("assert_none_equal", "!=", "NotEqual", "[1, 2], 3")
+assert_less = _comparison("assert_less", "<", "Less", "[1, 2], 3")
+assert_less_equal = _comparison("assert_less_equal", "<=", "LessEqual", "[1, 2], 2")
+assert_greater = _comparison("assert_greater", ">", "Greater", "[1, 2], 0")
+assert_greater_equal = _comparison("assert_greater_equal", ">=", "GreaterEqual", "[1, 2], 1")
 
 
 def assert_near(
     x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = None, summarize: int | None = None,
     message: str | None = None, name: str | None = None,
 ) -> Operation:  # fmt: skip
-    """Stops the step unless ``|x - y| < atol + rtol * |y|``; both default to ten times the dtype's epsilon."""
+    """Stops the step unless ``|x - y| < atol + rtol * |y|``; both default to ten times the dtype's epsilon.
+
+    Args:
+      x, y: Tensors of one type, floating point or complex, which broadcast.
+      rtol: The tolerance relative to ``|y|``, a scalar.
+      atol: The absolute tolerance, a scalar.
+      data: A list of tensors and strings to show in the error; None for a message with what was compared.
+      summarize: How many elements of each tensor to show; None for 3, -1 for all.
+      message: The first words of the error.
+      name: A name for the op.
+
+    Returns:
+      An operation, to put into ``tf.control_dependencies``.
+
+    >>> tf.Session().run(tf.assert_near([1.0, 2.0], [1.01, 2.01], atol=0.1))
+    """
     prefix = f"{message}\n" if message else ""
     with name_scope(name, "assert_near", [x, y, rtol, atol, data]):
         x = convert_to_tensor(x, name="x")
@@ -156,8 +234,12 @@ def _absolute(x: Tensor) -> Tensor:
 def _sign(opname: str, sign: str, op_type: str, flipped: bool) -> Callable[..., Operation]:
     """An assertion by a comparison with zero, which ``flipped`` puts first: ``x > 0`` is ``0 < x``."""
     inner, symbol = ("assert_less", "<") if op_type == "Less" else ("assert_less_equal", "<=")
+    text = (
+        f"Stops the step unless ``x {sign} 0`` everywhere.\n\nArgs:\n  x: A tensor of real numbers.\n{_SHOWN}\n"
+        f">>> tf.Session().run(tf.{opname}({'[1, 2]' if flipped else '[-1, -2]'}))\n"
+    )
 
-    @called(opname, f"Stops the step unless ``x {sign} 0`` everywhere.")
+    @called(opname, text)
     def assertion(
         x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
     ) -> Operation:
@@ -183,13 +265,35 @@ assert_non_positive = _sign("assert_non_positive", "<=", "LessEqual", False)
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether no element, in row-major order, is smaller than the one before it."""
+    """Whether no element, in row-major order, is smaller than the one before it.
+
+    Args:
+      x: A tensor of numbers.
+      name: A name for the op.
+
+    Returns:
+      A scalar of bool; True for fewer than two elements.
+
+    >>> tf.Session().run(tf.is_non_decreasing([1, 1, 2]))
+    np.True_
+    """
     with name_scope(name, "is_non_decreasing", [x]):
         return _steps(x, "GreaterEqual")
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether every element, in row-major order, is larger than the one before it."""
+    """Whether every element, in row-major order, is larger than the one before it.
+
+    Args:
+      x: A tensor of numbers.
+      name: A name for the op.
+
+    Returns:
+      A scalar of bool; True for fewer than two elements.
+
+    >>> tf.Session().run(tf.is_strictly_increasing([1, 1, 2]))
+    np.False_
+    """
     with name_scope(name, "is_strictly_increasing", [x]):
         return _steps(x, "Greater")
 
@@ -209,7 +313,20 @@ def _steps(x: Any, op_type: str) -> Tensor:
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """``x`` with its static shape refined by ``shape``; a value of another shape stops the step."""
+    """``x`` with its static shape refined by ``shape``; a value of another shape stops the step.
+
+    Args:
+      x: A tensor.
+      shape: The shape it must have, a list or a TensorShape, with None for sizes that may vary.
+      name: A name for the op.
+
+    Returns:
+      A tensor with the value of ``x``.
+
+    >>> x = tf.placeholder(tf.float32)
+    >>> tf.ensure_shape(x, [None, 3]).shape.as_list()
+    [None, 3]
+    """
     return raw_ops.EnsureShape(x, shape if isinstance(shape, TensorShape) else TensorShape(shape), name=name)
 
 
@@ -249,7 +366,12 @@ def _checked_rank(rank: Tensor) -> Tensor:
 
 
 def _rank_assertion(opname: str, text: str, how: str, op_type: str, holds: Any) -> Callable[..., Operation]:
-    @called(opname, text)
+    told = (
+        f"{text}\n\nArgs:\n  x: A tensor.\n  rank: A number or a scalar tensor of int32.\n{_SHOWN}\n"
+        f">>> checked = tf.{opname}(tf.zeros([2, 3]), 2)\n"
+    )
+
+    @called(opname, told)
     def assertion(
         x: Any, rank: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
         name: str | None = None,
@@ -276,13 +398,39 @@ def assert_rank_in(
     x: Any, ranks: Sequence[Any], data: Any = None, summarize: int | None = None, message: str | None = None,
     name: str | None = None,
 ) -> Operation:  # fmt: skip
-    """``x`` must have one of the ``ranks``."""
+    """``x`` must have one of the ``ranks``.
+
+    Args:
+      x: A tensor.
+      ranks: A list of ranks: numbers or scalar tensors.
+      data: A list of tensors and strings to show in the error; None for a message with the shape.
+      summarize: How many elements of each tensor to show; None for 3, -1 for all.
+      message: The first words of the error.
+      name: A name for the op.
+
+    Returns:
+      An operation, to put into ``tf.control_dependencies``.
+
+    >>> checked = tf.assert_rank_in(tf.zeros([2, 3]), [2, 3])
+    """
     with name_scope(name, "assert_rank_in", [x, *ranks, *(data or ())]):
         return _rank(x, list(ranks), data, summarize, message, "", "Equal", operator.eq)
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
-    """``tensor`` if it is known to be a scalar, otherwise a ValueError."""
+    """``tensor`` if it is known to be a scalar, otherwise a ValueError.
+
+    Args:
+      tensor: A tensor.
+      name: A name for the op.
+      message: The first words of the error.
+
+    Returns:
+      The tensor.
+
+    >>> tf.assert_scalar(tf.constant(3.0)).shape.as_list()
+    []
+    """
     with name_scope(name, "assert_scalar", [tensor]):
         tensor = convert_to_tensor(tensor)
         if tensor.shape.ndims != 0:
@@ -295,7 +443,19 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """A TypeError now unless ``tensor`` has dtype ``tf_type``."""
+    """A TypeError now unless ``tensor`` has dtype ``tf_type``.
+
+    Args:
+      tensor: A tensor or a SparseTensor.
+      tf_type: The dtype it must have.
+      message: The first words of the error.
+      name: A name for the op.
+
+    Returns:
+      An operation that does nothing.
+
+    >>> checked = tf.assert_type(tf.constant(3.0), tf.float32)
+    """
     dtype = dtypes.as_dtype(tf_type)
     with name_scope(name, "assert_type", [tensor]):
         if not isinstance(tensor, SparseTensor):
@@ -308,7 +468,18 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 
 
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """A TypeError now unless ``x`` holds integers."""
+    """A TypeError now unless ``x`` holds integers.
+
+    Args:
+      x: A tensor.
+      message: The first words of the error.
+      name: A name for the op.
+
+    Returns:
+      An operation that does nothing.
+
+    >>> checked = tf.assert_integer(tf.constant([1, 2]))
+    """
     with name_scope(name, "assert_integer", [x]):
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
@@ -318,12 +489,33 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether it is a Tensor of numbers (bool is none)."""
+    """Whether it is a Tensor of numbers (bool is none).
+
+    Args:
+      tensor: Anything.
+
+    Returns:
+      A Python bool.
+
+    >>> tf.is_numeric_tensor(tf.constant(1.0)), tf.is_numeric_tensor(tf.constant("one"))
+    (True, False)
+    """
     return isinstance(tensor, Tensor) and tensor.dtype.base_dtype in _NUMERIC
 
 
 def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = None) -> Any:
-    """The one floating-point dtype of all ``tensors`` (float32 if there are none); a ValueError otherwise."""
+    """The one floating-point dtype of all ``tensors`` (float32 if there are none); a ValueError otherwise.
+
+    Args:
+      tensors: A list of tensors; those that are None are left out.
+      dtype: The dtype that they must have; None for that of the first.
+
+    Returns:
+      A DType.
+
+    >>> tf.assert_same_float_dtype([tf.constant(1.0), tf.constant([2.0])])
+    tf.float32
+    """
     expected = None if dtype is None else dtypes.as_dtype(dtype)
     for tensor in tensors or ():
         if tensor is None:
@@ -342,7 +534,13 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = N
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """A TypeError unless ``values`` is an iterable other than a tensor, an array or a string."""
+    """A TypeError unless ``values`` is an iterable other than a tensor, an array or a string.
+
+    Args:
+      values: What to check.
+
+    >>> tf.assert_proper_iterable([tf.constant(1), tf.constant(2)])
+    """
     if isinstance(values, (Tensor, SparseTensor, np.ndarray, bytes, str)):
         raise TypeError(f"Expected argument 'values' to be a 'proper' iterable.  Found: {type(values)}")
     if not hasattr(values, "__iter__"):

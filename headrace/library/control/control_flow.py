@@ -36,6 +36,16 @@ def cond(
     Only what a function itself makes is conditional: a tensor made outside it is computed whichever branch is taken.
     A list or tuple of one tensor comes back as the tensor, unless ``strict``.
 
+    Args:
+      pred: A scalar bool tensor.
+      true_fn, false_fn: Functions without arguments that make and return the tensors of each branch.
+      strict: Whether a list or tuple of one tensor comes back as it is.
+      name: A name for the op.
+      fn1, fn2: The deprecated names of ``true_fn`` and ``false_fn``.
+
+    Returns:
+      What the branches return, with the values of the one that is taken.
+
     >>> x = tf.constant(3.0)
     >>> y = tf.cond(x > 0, lambda: tf.log(x), lambda: x - 1.0)
     """
@@ -126,6 +136,16 @@ def case(
     ``exclusive`` makes it an error, when it runs, that two conditions are true; without a ``default`` it is an error that
     none is.
 
+    Args:
+      pred_fn_pairs: Pairs of a scalar bool tensor and a function without arguments.
+      default: The function for when no condition is true; None if that is an error.
+      exclusive: Whether at most one condition may be true.
+      strict: Whether a list or tuple of one tensor comes back as it is.
+      name: A name for the op.
+
+    Returns:
+      What the functions return, which must have the same structure and types.
+
     >>> x = tf.constant(1)
     >>> y = tf.case([(x < 0, lambda: tf.constant(-1)), (x > 0, lambda: tf.constant(1))], default=lambda: tf.constant(0))
     """
@@ -204,6 +224,15 @@ def _checked_pairs(pred_fn_pairs: Any, exclusive: bool) -> list[tuple[Any, Branc
 
 def switch_case(branch_index: Any, branch_fns: Any, default: Branch | None = None, name: str = "switch_case") -> Any:
     """The result of ``branch_fns[branch_index]`` (a list, pairs or a dictionary), else of ``default`` or the last function.
+
+    Args:
+      branch_index: A scalar integer tensor.
+      branch_fns: Functions without arguments: a list, or pairs or a dictionary with the keys 0 to n - 1.
+      default: The function for an index out of range; None for the last of ``branch_fns``.
+      name: A name for the op.
+
+    Returns:
+      What the functions return, which must have the same structure and types.
 
     >>> y = tf.switch_case(tf.constant(1), [lambda: tf.constant(10), lambda: tf.constant(20)])
     """

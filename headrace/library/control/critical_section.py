@@ -20,6 +20,20 @@ class CriticalSection:
 
     All sections of one ``shared_name`` exclude each other, also those of other sessions on the same server.  Without one, a
     section in a graph is known by its name.
+
+    Args:
+      name: A name for the section's nodes.
+      shared_name: The name of the lock; None for one of this section's own.
+      critical_section_def: Must be None: sections are not restored from protos.
+      import_scope: Accepted for TensorFlow's sake; it has no effect.
+
+    >>> v = tf.Variable(1)
+    >>> section = tf.CriticalSection()
+    >>> doubled = section.execute(lambda: tf.assign(v, v * 2))
+    >>> with tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     print(sess.run(doubled))
+    2
     """
 
     def __init__(

@@ -16,6 +16,13 @@ from headrace.library.scope import colocate_with, control_dependencies, device, 
 def identity(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """Passes ``input`` on under another name; made inside ``control_dependencies`` it waits for them.
 
+    Args:
+      input: A tensor.
+      name: A name for the op.
+
+    Returns:
+      A tensor with the value of ``input``.
+
     >>> x = tf.identity([1.0, 2.0], name='x')
     >>> x
     <tf.Tensor 'x:0' shape=(2,) dtype=float32>
@@ -24,12 +31,30 @@ def identity(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:  # noqa: A002 - TF1's name
-    """Passes the tensors on; none is available before all are."""
+    """Passes the tensors on; none is available before all are.
+
+    Args:
+      input: A list of tensors, of different types or not.
+      name: A name for the op.
+
+    Returns:
+      A list of tensors with their values.
+
+    >>> tf.Session().run(tf.identity_n([1, 2.5]))
+    [np.int32(1), np.float32(2.5)]
+    """
     return raw_ops.IdentityN(list(input), name=name)
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """Passes ``input`` on, a constant to gradients.
+
+    Args:
+      input: A tensor.
+      name: A name for the op.
+
+    Returns:
+      A tensor with the value of ``input``.
 
     >>> x = tf.constant(2.0)
     >>> tf.Session().run(tf.gradients(x * tf.stop_gradient(x), x))
@@ -38,8 +63,34 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 
     return raw_ops.StopGradient(input, name=name)
 
 
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
+    """The caller's promise that the value never changes.
+
+    Args:
+      input: A tensor.
+      name: A name for the op.
+
+    Returns:
+      A tensor with the value of ``input``.
+
+    >>> tf.Session().run(tf.guarantee_const([1, 2]))
+    array([1, 2], dtype=int32)
+    """
+    return raw_ops.GuaranteeConst(input, name=name)
+
+
 def no_op(name: str | None = None) -> Operation:
-    """Does nothing: something to hang control dependencies on."""
+    """Does nothing: something to hang control dependencies on.
+
+    Args:
+      name: A name for the op.
+
+    Returns:
+      An operation; fetching it gives None.
+
+    >>> with tf.control_dependencies([tf.print("a step")]):
+    ...     done = tf.no_op(name="done")
+    """
     return raw_ops.NoOp(name=name)
 
 
@@ -47,6 +98,13 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     """One operation that finishes when all ``inputs`` (tensors, operations, nested lists of them) have.
 
     ``train = tf.group(update_a, update_b)``.  It has no value: fetching it gives None.
+
+    Args:
+      *inputs: What to wait for; None is left out.
+      **kwargs: ``name``: a name for the op.
+
+    Returns:
+      An operation; None where ops run eagerly.
 
     >>> a, b = tf.Variable(1), tf.Variable(2)
     >>> both = tf.group(a.initializer, b.initializer)
@@ -98,7 +156,20 @@ def _flat(value: Any) -> list[Any]:
 
 
 def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None) -> list[Any]:
-    """Passes the tensors on; none is available before all of them, and the ``control_inputs``, are computed."""
+    """Passes the tensors on; none is available before all of them, and the ``control_inputs``, are computed.
+
+    Args:
+      tensors: A list of tensors, IndexedSlices and operations; None stays None.
+      name: A name for the op.
+      control_inputs: Further operations or tensors to wait for.
+
+    Returns:
+      A list of tensors with their values; an operation in place of each operation.
+
+    >>> a, b = tf.tuple([tf.constant(1), tf.constant(2)])
+    >>> tf.Session().run([a, b])
+    [np.int32(1), np.int32(2)]
+    """
     if context.executing_eagerly():
         return list(tensors)
     with name_scope(name, "tuple", list(tensors)):
@@ -135,6 +206,19 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
 
 @contextmanager
 def op_scope(values: Sequence[Any], name: str | None, default_name: str | None = None) -> Iterator[str]:
-    """The old order of ``name_scope``'s arguments."""
+    """The old order of ``name_scope``'s arguments.
+
+    Args:
+      values: The tensors that are used inside; they must belong to one graph.
+      name: The name of the scope; None for ``default_name``.
+      default_name: The name to use where ``name`` is None.
+
+    Returns:
+      A context manager that gives the scope's name.
+
+    >>> with tf.op_scope([], "layer") as scope:
+    ...     print(scope, tf.constant(1).name)
+    layer/ layer/Const:0
+    """
     with name_scope(name, default_name, values) as scope:
         yield scope

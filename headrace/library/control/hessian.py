@@ -17,8 +17,21 @@ def hessians(
 ) -> list[Any]:  # fmt: skip
     """For each x of shape S the tensor of shape S + S of d2(sum ys)/dx dx; a loop where S is not known.
 
-    x = tf.constant([1.0, 2.0])
-    tf.hessians(tf.reduce_sum(x ** 3), x)      # [[[6, 0], [0, 12]]]
+    Args:
+      ys: A tensor, or a list of them, which are summed.
+      xs: A tensor or variable, or a list of them.
+      name: A name for the results.
+      colocate_gradients_with_ops: Whether each gradient is on the device of the op that it belongs to.
+      gate_gradients: Whether the gradients of an op wait for each other.
+      aggregation_method: One of ``tf.AggregationMethod``, or None; all give the same result.
+
+    Returns:
+      A list with one tensor for each x.
+
+    >>> x = tf.constant([1.0, 2.0])
+    >>> tf.Session().run(tf.hessians(tf.reduce_sum(x ** 3), x))
+    [array([[ 6.,  0.],
+           [ 0., 12.]], dtype=float32)]
     """
     xs_list = list(xs) if isinstance(xs, (list, tuple)) else [xs]
     options: dict[str, Any] = {

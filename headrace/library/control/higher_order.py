@@ -67,6 +67,19 @@ def map_fn(
 ) -> Any:  # fmt: skip
     """``fn`` applied to each row of ``elems``; the results stacked.  ``dtype`` if they are not of the structure of elems.
 
+    Args:
+      fn: A function of one row of ``elems`` (of its structure, where that is nested).
+      elems: A tensor of rank 1 or more, or a nested structure of them with equally many rows.
+      dtype: The type of what ``fn`` returns, or a structure of types; None for the structure and types of ``elems``.
+      parallel_iterations: How many calls may run at the same time; None for 10.
+      back_prop: Whether gradients go through the loop.
+      swap_memory: Whether the values that gradients need wait in the host's memory instead of the GPU's.
+      infer_shape: Whether all results of ``fn`` must have the same shape.
+      name: A name for the op.
+
+    Returns:
+      The results of ``fn``, stacked along a new first dimension.
+
     >>> squares = tf.map_fn(lambda x: x * x, tf.constant([1, 2, 3]))
     """
     if not callable(fn):
@@ -95,6 +108,18 @@ def foldl(
 ) -> Any:  # fmt: skip
     """``fn(fn(fn(initializer, row 0), row 1), ...)``; without an initializer the first row starts.
 
+    Args:
+      fn: A function of what has been computed so far and one row of ``elems``.
+      elems: A tensor of rank 1 or more, or a nested structure of them with equally many rows.
+      initializer: The first value; None for the first row.
+      parallel_iterations: How many calls may run at the same time, as far as they do not wait for each other.
+      back_prop: Whether gradients go through the loop.
+      swap_memory: Whether the values that gradients need wait in the host's memory instead of the GPU's.
+      name: A name for the op.
+
+    Returns:
+      What the last call of ``fn`` returned.
+
     >>> total = tf.foldl(lambda a, x: a + x, tf.constant([1, 2, 3]))
     """
     return _fold(fn, elems, initializer, False, parallel_iterations, back_prop, swap_memory, name or "foldl")
@@ -104,7 +129,23 @@ def foldr(
     fn: Callable[..., Any], elems: Any, initializer: Any = None, parallel_iterations: int = 10, back_prop: bool = True,
     swap_memory: bool = False, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """``foldl`` from the last row to the first."""
+    """``foldl`` from the last row to the first.
+
+    Args:
+      fn: A function of what has been computed so far and one row of ``elems``.
+      elems: A tensor of rank 1 or more, or a nested structure of them with equally many rows.
+      initializer: The first value; None for the last row.
+      parallel_iterations: How many calls may run at the same time, as far as they do not wait for each other.
+      back_prop: Whether gradients go through the loop.
+      swap_memory: Whether the values that gradients need wait in the host's memory instead of the GPU's.
+      name: A name for the op.
+
+    Returns:
+      What the last call of ``fn`` returned.
+
+    >>> tf.Session().run(tf.foldr(lambda a, x: a * 10 + x, tf.constant([1, 2, 3])))
+    np.int32(321)
+    """
     return _fold(fn, elems, initializer, True, parallel_iterations, back_prop, swap_memory, name or "foldr")
 
 
@@ -139,6 +180,20 @@ def scan(
     swap_memory: bool = False, infer_shape: bool = True, reverse: bool = False, name: str | None = None,
 ) -> Any:  # fmt: skip
     """``foldl`` that keeps every intermediate result, stacked; with ``reverse``, from the last row to the first.
+
+    Args:
+      fn: A function of what has been computed so far and one row of ``elems``.
+      elems: A tensor of rank 1 or more, or a nested structure of them with equally many rows.
+      initializer: The first value; None for the first row, which then is the first result too.
+      parallel_iterations: How many calls may run at the same time, as far as they do not wait for each other.
+      back_prop: Whether gradients go through the loop.
+      swap_memory: Whether the values that gradients need wait in the host's memory instead of the GPU's.
+      infer_shape: Whether all results of ``fn`` must have the same shape.
+      reverse: Whether to begin with the last row.
+      name: A name for the op.
+
+    Returns:
+      The results of ``fn``, each at the place of its row.
 
     >>> sums = tf.scan(lambda a, x: a + x, tf.constant([1, 2, 3]))
     """

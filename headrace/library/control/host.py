@@ -31,6 +31,16 @@ def py_func(
 
     ``root = tf.py_func(np.sqrt, [x], tf.float32)``
 
+    Args:
+      func: The Python function.
+      inp: A list of tensors.
+      Tout: The dtype that ``func`` returns, or a list of them.
+      stateful: Whether ``func`` may have effects or give different results for the same input.
+      name: A name for the op.
+
+    Returns:
+      A tensor, a list of tensors, or an operation, as ``Tout`` says; their shapes are not known.
+
     >>> half = tf.py_func(lambda a: a / 2, [tf.constant(3.0)], tf.float32)
     >>> tf.Session().run(half)
     np.float32(1.5)
@@ -45,7 +55,20 @@ def py_func(
 
 
 def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
-    """``py_func`` of a function with side effects."""
+    """``py_func`` of a function with side effects.
+
+    Args:
+      func: The Python function; it gets numpy arrays.
+      inp: A list of tensors.
+      Tout: The dtype that ``func`` returns, or a list of them.
+      name: A name for the op.
+
+    Returns:
+      A tensor, or a list of tensors, as ``Tout`` says; their shapes are not known.
+
+    >>> tf.Session().run(tf.numpy_function(np.cumsum, [tf.constant([1, 2, 3])], tf.int64))
+    array([1, 3, 6])
+    """
     return py_func(func, inp, Tout, stateful=True, name=name)
 
 
@@ -59,6 +82,19 @@ def Print(
     """Passes ``input_`` on and writes ``data`` to standard error whenever that happens (at most ``first_n`` times).
 
     ``x = tf.Print(x, [tf.shape(x), x], "x: ")``
+
+    Args:
+      input_: A tensor.
+      data: A list of tensors to show.
+      message: The first words of the line.
+      first_n: How often to print; None or a negative number for always.
+      summarize: How many elements of each tensor to show; None for 3, -1 for all.
+      name: A name for the op.
+
+    Returns:
+      A tensor with the value of ``input_``.
+
+    >>> x = tf.Print(tf.constant(3.0), [tf.constant([1, 2])], "seen: ")
     """
     return raw_ops.Print(input_, list(data), message, first_n, summarize, name=name)
 
@@ -75,6 +111,17 @@ def print_(*inputs: Any, **kwargs: Any) -> Operation:
     elements at each end of a dimension, -1 for all), ``sep``, ``end``, ``name``.
 
     ``with tf.control_dependencies([tf.print("loss:", loss)]): ...``
+
+    Args:
+      *inputs: What to print, in this order.
+      **kwargs: ``output_stream``, ``summarize``, ``sep`` (the text between inputs), ``end`` (after the last), ``name``.
+
+    Returns:
+      An operation, to put into ``tf.control_dependencies``.
+
+    >>> import sys
+    >>> tf.Session().run(tf.print("sum:", tf.constant([1, 2]), output_stream=sys.stdout))
+    sum: [1 2]
     """
     output_stream = kwargs.pop("output_stream", sys.stderr)
     name = kwargs.pop("name", None)
@@ -149,7 +196,21 @@ def _without_tensors(value: Any, instead: Any) -> Any:
 def string_format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
-    """Text with the tensors' values in place of the placeholders: ``tf.strings.format("step {}", [step])``."""
+    """Text with the tensors' values in place of the placeholders: ``tf.strings.format("step {}", [step])``.
+
+    Args:
+      template: The text, with a placeholder for each tensor.
+      inputs: A tensor or a list of them.
+      placeholder: What to replace in ``template``.
+      summarize: How many elements to show at each end of a dimension; -1 for all.
+      name: A name for the op.
+
+    Returns:
+      A scalar string.
+
+    >>> tf.Session().run(tf.strings.format("x = {}", tf.constant([1, 2])))
+    b'x = [1 2]'
+    """
     values = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     values = [convert_to_tensor(v) for v in values]
     return raw_ops.StringFormat(values, template, placeholder, summarize, name=name)
@@ -159,7 +220,17 @@ def string_format(
 
 
 def timestamp(name: str | None = None) -> Tensor:
-    """Seconds since the epoch, as float64."""
+    """Seconds since the epoch, as float64.
+
+    Args:
+      name: A name for the op.
+
+    Returns:
+      A scalar of float64, which is taken anew in every step.
+
+    >>> tf.Session().run(tf.timestamp() > 0)
+    np.True_
+    """
     return raw_ops.Timestamp(name=name)
 
 
@@ -167,15 +238,54 @@ def as_string(
     input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1,  # noqa: A002
     fill: str = "", name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Each element as text: ``tf.as_string(3.14159, precision=2)`` is "3.14"."""
+    """Each element as text: ``tf.as_string(3.14159, precision=2)`` is "3.14".
+
+    Args:
+      input: A tensor of numbers, bools or strings.
+      precision: How many digits after the point; -1 for the usual ones.  For floating-point and complex numbers only.
+      scientific: Whether to write an exponent.
+      shortest: Whether to write whichever of the two forms is shorter.
+      width: The least number of characters; -1 for as many as needed.
+      fill: What to fill up with: one of `` ``, ``+``, ``-``, ``0``, ``#`` with the meaning it has in C; "" for blanks.
+      name: A name for the op.
+
+    Returns:
+      A tensor of strings of the shape of ``input``.
+
+    >>> tf.Session().run(tf.as_string([3.14159, 2.0], precision=2))
+    array([b'3.14', b'2.00'], dtype=object)
+    """
     return raw_ops.AsString(input, precision, scientific, shortest, width, fill, name=name)
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
-    """Strings in web-safe base64."""
+    """Strings in web-safe base64.
+
+    Args:
+      input: A tensor of strings.
+      pad: Whether to fill up with "=" to a multiple of four characters.
+      name: A name for the op.
+
+    Returns:
+      A tensor of strings of the shape of ``input``.
+
+    >>> tf.Session().run(tf.encode_base64("water"))
+    b'd2F0ZXI'
+    """
     return raw_ops.EncodeBase64(input, pad, name=name)
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
-    """Strings back from web-safe base64, padded or not."""
+    """Strings back from web-safe base64, padded or not.
+
+    Args:
+      input: A tensor of strings.
+      name: A name for the op.
+
+    Returns:
+      A tensor of strings of the shape of ``input``.
+
+    >>> tf.Session().run(tf.decode_base64("d2F0ZXI"))
+    b'water'
+    """
     return raw_ops.DecodeBase64(input, name=name)

@@ -44,6 +44,19 @@ class TensorArray:
 
     Use it as a loop variable of ``tf.while_loop``.  ``infer_shape`` asks that all elements have the shape of the first.
 
+    Args:
+      dtype: The type of the elements.
+      size: How many elements it has; where it may grow, how many at first.
+      dynamic_size: Whether a write behind the end makes it grow.
+      clear_after_read: Accepted for TensorFlow's sake; an element may be read again in any case.
+      tensor_array_name: A name for the array in error messages.
+      handle, flow: An existing array at one moment, instead of a new one; then ``size`` and the two after it must not
+        be given.
+      infer_shape: Whether all elements must have one shape, which the first write tells.
+      element_shape: The shape of the elements, with None for sizes that vary; None for any.
+      colocate_with_first_write_call: Accepted for TensorFlow's sake; it has no effect.
+      name: A name for the op.
+
     >>> ta = tf.TensorArray(tf.float32, size=2).write(0, [1.0, 2.0]).write(1, [3.0, 4.0])
     >>> both = ta.stack()  # of shape (2, 2)
     """

@@ -35,6 +35,22 @@ def while_loop(
     The shape of a loop variable must not change unless ``shape_invariants`` says so.  A list of one variable comes back as the
     variable, unless ``return_same_structure``.
 
+    Args:
+      cond: A function of the loop variables that gives a scalar bool tensor.
+      body: A function of the loop variables that gives their next values, in the same structure.
+      loop_vars: A list, tuple or nested structure of tensors and TensorArrays: the first values.
+      shape_invariants: For each loop variable a TensorShape that all its values have; None for the shapes of the first
+        values.
+      parallel_iterations: How many iterations may run at the same time, as far as they do not wait for each other.
+      back_prop: Whether gradients go through the loop.
+      swap_memory: Whether the values that gradients need wait in the host's memory instead of the GPU's.
+      name: A name for the op.
+      maximum_iterations: The loop ends after so many iterations; None for no limit.
+      return_same_structure: Whether a list of one loop variable comes back as a list.
+
+    Returns:
+      The loop variables at the end.
+
     >>> i, total = tf.while_loop(lambda i, s: i < 10, lambda i, s: (i + 1, s + i), (0, 0))
     """
     if not callable(cond):

@@ -56,6 +56,8 @@ def compare_checkpoints(first: Any, second: Any, rtol: float = 0.0, atol: float 
 
     Returns:
       A `Table` with a row for each difference: ``node``, ``what``, ``first``, ``second``.
+
+    Example: ``tf.debugging.compare_checkpoints(*map(tf.train.load_checkpoint, ("/tmp/first", "/tmp/second")))``
     """
     ours, theirs = (reader.get_variable_to_shape_map() for reader in (first, second))
     types = [reader.get_variable_to_dtype_map() for reader in (first, second)]

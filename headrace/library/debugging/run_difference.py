@@ -1,4 +1,4 @@
-"""The same step in two sessions, op by op: the first op whose results differ."""
+"""Compares one step in two sessions op by op: finds the first op whose results differ."""
 
 from __future__ import annotations
 

@@ -76,6 +76,16 @@ def categorical_column_with_identity(
     """Integers that are ids already; those outside [0, num_buckets) become ``default_value``, or are an error without one.
 
     In a dense feature -1 stands for no value.
+
+    Args:
+      key: The name of the feature.
+      num_buckets: The number of categories.
+      default_value: What an id outside becomes; None for an error.
+
+    Returns:
+      A categorical column.
+
+    >>> kind = tf.feature_column.categorical_column_with_identity('kind', num_buckets=10, default_value=0)
     """
     check_key(key)
     if num_buckets < 1:
@@ -151,6 +161,18 @@ def categorical_column_with_vocabulary_list(
     """Words, or integers, by their places in a list; others become ``default_value`` or one of the buckets after the list.
 
     ``-1`` counts nowhere.  In a dense feature "" (or -1) stands for no value.  Run ``tf.tables_initializer()`` first.
+
+    Args:
+      key: The name of the feature.
+      vocabulary_list: The words or integers, each once.
+      dtype: tf.string or an integer type; None for that of the list.
+      default_value: The place of what is not in the list; -1 for nowhere.
+      num_oov_buckets: How many places after the list are for what is not in it, chosen by hash; not with `default_value`.
+
+    Returns:
+      A categorical column.
+
+    >>> color = tf.feature_column.categorical_column_with_vocabulary_list('color', ['red', 'green', 'blue'])
     """
     check_key(key)
     if vocabulary_list is None or len(vocabulary_list) < 1:
@@ -208,7 +230,21 @@ def categorical_column_with_vocabulary_file(
     key: str, vocabulary_file: str, vocabulary_size: int | None = None, num_oov_buckets: int = 0,
     default_value: int | None = None, dtype: Any = dtypes.string,
 ) -> VocabularyFileCategoricalColumn:  # fmt: skip
-    """Words by their lines in a file, of which the first ``vocabulary_size`` count (None: all)."""
+    """Words by their lines in a file, of which the first ``vocabulary_size`` count (None: all).
+
+    Args:
+      key: The name of the feature.
+      vocabulary_file: The path of the file, a word in each line.
+      vocabulary_size: How many lines count; None for all.
+      num_oov_buckets: How many places after the file's are for other words, chosen by hash; not with `default_value`.
+      default_value: The place of other words; None for nowhere.
+      dtype: tf.string or an integer type.
+
+    Returns:
+      A categorical column.
+
+    Example: ``tf.feature_column.categorical_column_with_vocabulary_file("word", "words.txt", vocabulary_size=10000)``
+    """
     check_key(key)
     if not vocabulary_file:
         raise ValueError(f"Missing vocabulary_file in {key}.")
@@ -251,7 +287,18 @@ class HashedCategoricalColumn(_WordsColumn):
 def categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: Any = dtypes.string
 ) -> HashedCategoricalColumn:
-    """Words, or integers as text, by a hash that is the same everywhere; different ones may share an id."""
+    """Words, or integers as text, by a hash that is the same everywhere; different ones may share an id.
+
+    Args:
+      key: The name of the feature.
+      hash_bucket_size: The number of categories.
+      dtype: tf.string or an integer type.
+
+    Returns:
+      A categorical column.
+
+    >>> word = tf.feature_column.categorical_column_with_hash_bucket('word', hash_bucket_size=1000)
+    """
     check_key(key)
     if hash_bucket_size is None:
         raise ValueError(f"hash_bucket_size must be set. key: {key}")

@@ -22,7 +22,8 @@ from headrace.library.feature_column.column import (
 )
 from headrace.library.numeric.math import cast
 from headrace.library.numeric.reduction import reduce_sum
-from headrace.library.sparse.tensor import sparse_cross_hashed, sparse_merge, sparse_slice, sparse_tensor_to_dense
+from headrace.library.sparse.cross import sparse_cross_hashed
+from headrace.library.sparse.tensor import sparse_merge, sparse_slice, sparse_tensor_to_dense
 from headrace.library.tensor.creation import one_hot
 from headrace.library.text.parsing import VarLenFeature
 
@@ -82,6 +83,16 @@ def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None
     """Every combination of one category of each key, by hash.
 
     A key is a feature's name, or a categorical column other than ``categorical_column_with_hash_bucket``.
+
+    Args:
+      keys: Two or more keys.
+      hash_bucket_size: The number of categories.
+      hash_key: A number that makes another hash; None for the usual one.
+
+    Returns:
+      A categorical column.
+
+    >>> pair = tf.feature_column.crossed_column(['color', 'size'], hash_bucket_size=100)
     """
     if not hash_bucket_size or hash_bucket_size < 1:
         raise ValueError(f"hash_bucket_size must be > 1. hash_bucket_size: {hash_bucket_size}")
@@ -144,7 +155,19 @@ class WeightedCategoricalColumn(CategoricalColumn):
 def weighted_categorical_column(
     categorical_column: CategoricalColumn, weight_feature_key: str, dtype: Any = dtypes.float32
 ) -> WeightedCategoricalColumn:
-    """The categories of a column, each with a weight from another feature of the same layout."""
+    """The categories of a column, each with a weight from another feature of the same layout.
+
+    Args:
+      categorical_column: A categorical column.
+      weight_feature_key: The name of the feature with the weights.
+      dtype: The type of the weights, a type of numbers.
+
+    Returns:
+      A categorical column.
+
+    >>> word = tf.feature_column.categorical_column_with_identity('word', 100)
+    >>> weighted = tf.feature_column.weighted_categorical_column(word, 'importance')
+    """
     element_type = dtypes.as_dtype(dtype)
     if not (element_type.is_integer or element_type.is_floating):
         raise ValueError(f"dtype {element_type!r} is not convertible to float.")
@@ -187,6 +210,12 @@ class IndicatorColumn(DenseColumn):
 @says_where
 def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
     """How often each category is in a row, or the sum of its weights.
+
+    Args:
+      categorical_column: A categorical column.
+
+    Returns:
+      A dense column.
 
     >>> color = tf.feature_column.categorical_column_with_identity("color", 3)
     >>> row = tf.feature_column.input_layer({"color": [[0, 2, 2]]}, [tf.feature_column.indicator_column(color)])

@@ -119,6 +119,19 @@ def embedding_column(
 
     A row without categories is zeros.  ``max_norm`` limits each vector's length; the first values are a truncated
     normal distribution's with deviation ``1 / sqrt(dimension)`` unless ``initializer`` says otherwise.
+
+    Args:
+      categorical_column: A categorical column.
+      dimension: The length of a vector.
+      combiner: How the vectors of one row are combined: "mean", "sqrtn" or "sum".
+      initializer: An initializer for the table; None for the one below.
+      ckpt_to_load_from: A checkpoint with the first values; only with `tensor_name_in_ckpt`.
+      tensor_name_in_ckpt: The name of the table there.
+      max_norm: The greatest length of a vector, to which longer ones are shortened; None for no limit.
+      trainable: Whether the table is trained.
+
+    Returns:
+      A dense column.
     """
     _check_table(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
     check_categorical(categorical_column)
@@ -153,7 +166,26 @@ def shared_embedding_columns(
     shared_embedding_collection_name: str | None = None, ckpt_to_load_from: Any = None,
     tensor_name_in_ckpt: Any = None, max_norm: Any = None, trainable: bool = True,
 ) -> list[SharedEmbeddingColumn]:  # fmt: skip
-    """``embedding_column`` for several columns of the same type and size, with one table for all of them."""
+    """``embedding_column`` for several columns of the same type and size, with one table for all of them.
+
+    Args:
+      categorical_columns: A list of categorical columns.
+      dimension: The length of a vector.
+      combiner: How the vectors of one row are combined: "mean", "sqrtn" or "sum".
+      initializer: An initializer for the table; None for a truncated normal distribution.
+      shared_embedding_collection_name: A name for the table; None for one made of the columns' names.
+      ckpt_to_load_from: A checkpoint with the first values; only with `tensor_name_in_ckpt`.
+      tensor_name_in_ckpt: The name of the table there.
+      max_norm: The greatest length of a vector, to which longer ones are shortened; None for no limit.
+      trainable: Whether the table is trained.
+
+    Returns:
+      A list with a dense column for each.
+
+    >>> words = [tf.feature_column.categorical_column_with_identity(key, 100) for key in ('first', 'second')]
+    >>> len(tf.feature_column.shared_embedding_columns(words, dimension=8))
+    2
+    """
     _check_table(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
     if initializer is not None and not callable(initializer):
         raise ValueError("initializer must be callable if specified.")

@@ -53,23 +53,27 @@ def input_layer(
            [1. , 0. , 2. ]], dtype=float32)
 
     ``cols_to_vars`` and ``cols_to_output_tensors``, if given, receive each column's variables and matrix.
+
+    Args:
+      features: A dictionary from names to tensors.
+      feature_columns: Dense columns.
+      weight_collections: Further collections for the variables; None for none.
+      trainable: Whether the variables are trained.
+      cols_to_vars: A dictionary to fill with the variables of each column; None for none.
+      cols_to_output_tensors: A dictionary to fill with the matrix of each column; None for none.
+
+    Returns:
+      A float32 tensor, [examples, numbers].
     """
-    columns = sorted_columns(feature_columns)
-    for column in columns:
-        if not isinstance(column, DenseColumn):
-            raise ValueError(
-                "Items of feature_columns must be a _DenseColumn. You can wrap a categorical column with an "
-                f"embedding_column or indicator_column. Given: {column}"
-            )
+    columns = dense_columns(feature_columns)
     check_features(features)
     collections = _collections(weight_collections)
     graph = context.get_default_graph()
     with variable_scope(None, default_name="input_layer"):
         cache, outputs = Features(features), []
         for column in columns:
-            assert isinstance(column, DenseColumn)
             with variable_scope(None, default_name=column.var_scope_name):
-                output = _matrix(column, cache, collections, trainable)
+                output = as_matrix(column, cache, collections, trainable)
                 outputs.append(output)
                 if cols_to_vars is not None:
                     cols_to_vars[column] = graph.get_collection(
@@ -77,7 +81,7 @@ def input_layer(
                     )
                 if cols_to_output_tensors is not None:
                     cols_to_output_tensors[column] = output
-        _check_batch_sizes(outputs, columns)
+        check_batch_sizes(outputs, columns)
         return array.concat(outputs, 1)
 
 
@@ -89,13 +93,28 @@ def _collections(names: Any) -> list[Any]:
     return collections
 
 
-def _matrix(column: DenseColumn, features: Features, collections: Any, trainable: bool) -> Tensor:
+def dense_columns(feature_columns: Any) -> list[DenseColumn]:
+    """The columns of a call in the order of their names; ValueError for one that has no numbers."""
+    columns: list[DenseColumn] = []
+    for column in sorted_columns(feature_columns):
+        if not isinstance(column, DenseColumn):
+            raise ValueError(
+                "Items of feature_columns must be a _DenseColumn. You can wrap a categorical column with an "
+                f"embedding_column or indicator_column. Given: {column}"
+            )
+        columns.append(column)
+    return columns
+
+
+def as_matrix(column: DenseColumn, features: Features, collections: Any, trainable: bool) -> Tensor:
+    """The numbers of a column: a row for each example."""
     dense = column.get_dense_tensor(features, collections, trainable)
     rows = array.shape(dense)[0]
     return array.reshape(dense, (rows, math.prod(column.variable_shape)))
 
 
-def _check_batch_sizes(outputs: Sequence[Tensor], columns: Sequence[FeatureColumn]) -> None:
+def check_batch_sizes(outputs: Sequence[Tensor], columns: Sequence[FeatureColumn]) -> None:
+    """Raises ValueError unless all matrices have as many rows."""
     first: tuple[int, FeatureColumn] | None = None
     for output, column in zip(outputs, columns, strict=True):
         size = output.shape[0].value
@@ -123,6 +142,18 @@ def linear_model(
     ([2, 3], ['linear_model/kind/weights:0', 'linear_model/bias_weights:0'])
 
     A categorical column's weights are combined by ``sparse_combiner``: "sum", "mean" or "sqrtn".
+
+    Args:
+      features: A dictionary from names to tensors.
+      feature_columns: Dense or categorical columns.
+      units: How many numbers each example has.
+      sparse_combiner: How the weights of one row of categories are combined.
+      weight_collections: Further collections for the variables; None for none.
+      trainable: Whether the variables are trained.
+      cols_to_vars: A dictionary to fill with the variables of each column, and of "bias"; None for none.
+
+    Returns:
+      A float32 tensor, [examples, units].
     """
     columns = sorted_columns(feature_columns)
     for column in columns:
@@ -143,7 +174,7 @@ def linear_model(
                 total, weights = _weighted_sum(column, cache, units, sparse_combiner, collections, trainable)
                 sums.append(total)
                 variables[column] = _listed(weights)
-        _check_batch_sizes(sums, columns)
+        check_batch_sizes(sums, columns)
         total = add_n(sums, name="weighted_sum_no_bias")
         bias = get_variable(
             "bias_weights", [units], dtypes.float32, Zeros(), trainable=trainable, collections=collections
@@ -183,7 +214,7 @@ def _weighted_sum(
         total = safe_embedding_lookup_sparse(table, ids, id_weights, combiner=combiner, name="weighted_sum")
         return total, table
     assert isinstance(column, DenseColumn)
-    matrix = _matrix(column, features, collections, trainable)
+    matrix = as_matrix(column, features, collections, trainable)
     table = weights(math.prod(column.variable_shape))
     return matmul(matrix, table, name="weighted_sum"), table
 
@@ -191,6 +222,12 @@ def _weighted_sum(
 @says_where
 def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:
     """What ``tf.parse_example`` takes to read the columns' features from encoded examples.
+
+    Args:
+      feature_columns: Feature columns.
+
+    Returns:
+      A dictionary from names to `tf.FixedLenFeature` and `tf.VarLenFeature`.
 
     >>> tf.feature_column.make_parse_example_spec([tf.feature_column.numeric_column("price")])["price"].shape
     (1,)

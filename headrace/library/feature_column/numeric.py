@@ -72,6 +72,16 @@ def numeric_column(
 ) -> NumericColumn:  # fmt: skip
     """Numbers as they are, ``shape`` of them in a row, changed by ``normalizer_fn``.
 
+    Args:
+      key: The name of the feature.
+      shape: The shape of one example's numbers.
+      default_value: What examples have that lack the feature, a number or a list; None for an error.
+      dtype: The type of the feature, a type of numbers.
+      normalizer_fn: A function from a tensor to a tensor; None for none.
+
+    Returns:
+      A dense column.
+
     >>> age = tf.feature_column.numeric_column("age", normalizer_fn=lambda x: x / 10.0)
     >>> tf.Session().run(tf.feature_column.input_layer({"age": [[25.0], [40.0]]}, [age]))
     array([[2.5],
@@ -167,6 +177,13 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
 @says_where
 def bucketized_column(source_column: NumericColumn, boundaries: Any) -> BucketizedColumn:
     """The bucket that a number is in: below the first boundary, from one to below the next, from the last on.
+
+    Args:
+      source_column: A numeric column of one dimension.
+      boundaries: Increasing numbers, a list.
+
+    Returns:
+      A column that is dense and categorical.
 
     >>> age = tf.feature_column.bucketized_column(tf.feature_column.numeric_column("age"), [18, 65])
     >>> tf.Session().run(tf.feature_column.input_layer({"age": [[18.0], [7.0]]}, [age]))

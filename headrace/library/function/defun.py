@@ -15,6 +15,7 @@ from headrace.graph import context
 from headrace.graph.body import FuncGraph
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
+from headrace.library.function.equal_body import equal_bodies
 from headrace.library.function.trace import Spec, Trace, captured, hoist, lock, recursive_call, trace
 
 
@@ -24,6 +25,11 @@ class Defun:
     ``func_name`` names it, ``python_grad_func(op, *grads)`` or ``grad_func`` (another Defun, of the arguments and the
     gradients of the results) is its gradient instead of the derivative, ``shape_func(op)`` gives the shapes of the results.
     Without types, they are those of the arguments of each call.
+
+    Args:
+      *input_types: The type of each argument; none to take those of each call.
+      **kwargs: ``func_name``, ``grad_func``, ``python_grad_func``, ``shape_func`` and ``out_names``.  ``capture_by_value``
+        and ``noinline`` are accepted and change nothing.
 
     >>> @tf.Defun(tf.float32, tf.float32)
     ... def product(x, y):
@@ -178,29 +184,40 @@ class DefinedFunction:
     def _trace(self, types: list[DType]) -> Trace:
         names = [*self._names, *(f"arg{i}" for i in range(len(self._names), len(types)))]
         specs = [Spec(t, TensorSpec(None).shape, n) for t, n in zip(types, names, strict=False)]
-        self._check_name()
         traced = trace(
             self, self._func, self._name, tuple(types), specs, lambda tensors: (tensors, {}), convert_result=_results,
             body_name=self._given_name or "",
         )  # fmt: skip
+        same = self._same_function(tuple(types), traced)
+        if same is not None:
+            return same
+        traced.body.called = self._name
         if self._python_grad_func is not None:
             traced.body.gradients[CUSTOM] = self._python_grad_func
         elif self._grad_func is not None:
             traced.body.gradients[CUSTOM] = self._through_grad_func
         return traced
 
-    def _check_name(self) -> None:
-        """A name given by the user stands for one function of a graph."""
+    def _same_function(self, key: tuple[DType, ...], traced: Trace) -> Trace | None:
+        """The trace of an equal function of this name; a name given by the user stands for one function of a graph."""
         graph: Any = context.get_default_graph()
         graph = getattr(graph, "root", graph)
         if self._given_name is None or graph.executing_eagerly:
-            return
-        for other in graph._traces:
-            if isinstance(other, DefinedFunction) and other is not self and other._given_name == self._given_name:
+            return None
+        for other, traces in graph._traces.items():
+            if not isinstance(other, DefinedFunction) or other is self or other._given_name != self._given_name:
+                continue
+            same = self._options_of() == other._options_of() and traces.get(key)
+            if not same or not equal_bodies(same.body, traced.body):
                 raise ValueError(
                     f"Cannot add function '{self._given_name}' because a different function with the same name already "
                     f"exists. {at()}"
                 )
+            return same  # type: ignore[no-any-return]
+        return None
+
+    def _options_of(self) -> tuple[Any, ...]:
+        return self._grad_func, self._python_grad_func
 
     def _through_grad_func(self, op: Operation, *grads: Any) -> Any:
         count = len(self._types) if self._types is not None else len(op.inputs)

@@ -426,6 +426,17 @@ def function(
     ``input_signature`` fixes the arguments, a list of ``tf.TensorSpec``; ``experimental_relax_shapes`` gives up dimensions
     that vary.  ``experimental_compile`` is accepted: hot steps are compiled anyway.
 
+    Args:
+      func: The function; None for a decorator with arguments, ``@tf.function(input_signature=...)``.
+      input_signature: A list of `tf.TensorSpec`, one for each argument; None to trace once for each signature.
+      autograph: Accepted as TensorFlow does; Python's own control flow is not converted.
+      experimental_autograph_options: Accepted as TensorFlow does; it changes nothing.
+      experimental_relax_shapes: Whether dimensions that vary between calls become unknown, for fewer traces.
+      experimental_compile: Accepted as TensorFlow does; it changes nothing.
+
+    Returns:
+      A function with the arguments of `func`, or a decorator.
+
     >>> @tf.function
     ... def power(x, n):
     ...     return tf.cond(n > 0, lambda: x * power(x, n - 1), lambda: tf.ones_like(x))
@@ -448,5 +459,20 @@ def defun(
     func: Any = None, input_signature: Any = None, autograph: bool = True, experimental_autograph_options: Any = None,
     experimental_relax_shapes: bool = False,
 ) -> Any:  # fmt: skip
-    """``tf.contrib.eager.defun``: an older name of ``function``."""
+    """``tf.contrib.eager.defun``: an older name of ``function``.
+
+    Args:
+      func: The function; None for a decorator with arguments.
+      input_signature: A list of `tf.TensorSpec`, one for each argument; None to trace once for each signature.
+      autograph: Accepted as TensorFlow does; Python's own control flow is not converted.
+      experimental_autograph_options: Accepted as TensorFlow does; it changes nothing.
+      experimental_relax_shapes: Whether dimensions that vary between calls become unknown, for fewer traces.
+
+    Returns:
+      A function with the arguments of `func`, or a decorator.
+
+    >>> add = tf.contrib.eager.defun(lambda x, y: x + y)
+    >>> print(tf.Session().run(add(1.0, 2.0)))
+    3.0
+    """
     return function(func, input_signature, autograph, experimental_autograph_options, experimental_relax_shapes)

@@ -12,6 +12,12 @@ from headrace.autodiff.custom import custom_gradient
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """``f`` with the gradient of the identity: ``tf.grad_pass_through(tf.round)(x)`` rounds, and lets gradients by.
 
+    Args:
+      f: A function of tensors with as many results as arguments.
+
+    Returns:
+      A function with the arguments and results of `f`.
+
     >>> x = tf.constant(1.7)
     >>> y = 3 * tf.grad_pass_through(tf.floor)(x)
     >>> tf.Session().run([y, tf.gradients(y, x)[0]])

@@ -30,6 +30,15 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
 
     The function may use any ops, ``.numpy()`` and Python's own control flow, and gradients flow through the ops.
 
+    Args:
+      func: The Python function.
+      inp: The tensors to call it with, a list.
+      Tout: The types of its results: one type, or a list of types.
+      name: A name for the op.
+
+    Returns:
+      A tensor, or a list of tensors if `Tout` is a list.
+
     >>> def huber(x, m):
     ...     return x ** 2 if tf.abs(x) <= m else m ** 2 * (1 - 2 * tf.math.log(m) + tf.math.log(x ** 2))
     >>> x, m = tf.constant(1.0), tf.constant(2.0)

@@ -22,6 +22,12 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     In a graph ``f`` is called once, and what it made is copied for the gradient, except what draws random numbers or changes
     state: a dropout has the same mask, a moving average moves once.  Executed eagerly, ``f`` is called again.
 
+    Args:
+      f: A function of tensors that returns a tensor, or a list of tensors.
+
+    Returns:
+      A function with the arguments and results of `f`.
+
     >>> weights = tf.Variable(tf.ones([4, 4]))
     >>> block = tf.recompute_grad(lambda x: tf.nn.relu(tf.matmul(tf.nn.relu(tf.matmul(x, weights)), weights)))
     >>> slope = tf.gradients(block(tf.ones([1, 4])), weights)[0]
@@ -41,6 +47,17 @@ def contrib_recompute_grad(
     The second computation always waits for the gradient of the result through data, so ``use_data_dep`` changes nothing.
     ``tupleize_grads``: no gradient is used before all of them are there.  A parameter ``is_recomputing`` of ``fn`` is given
     False, because ``fn`` is called once; executed eagerly it is called again, with True.
+
+    Args:
+      fn: A function of tensors; None for a decorator with arguments.
+      use_data_dep: Accepted as TensorFlow does; it changes nothing.
+      tupleize_grads: Whether no gradient is used before all of them are there.
+
+    Returns:
+      A function with the arguments and results of `fn`, or a decorator.
+
+    >>> block = tf.contrib.layers.recompute_grad(lambda x: tf.nn.relu(x * x))
+    >>> y = block(tf.constant(3.0))
     """
     if fn is None:
         return lambda f: _wrapped(f, tupleize_grads)

@@ -27,6 +27,18 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
     """Converts an image and its scale: floats lie in [0, 1], integers in [0, the dtype's largest].
 
     `saturate` keeps values outside that range from wrapping around.
+
+    Args:
+      image: A tensor of floats or integers, of any shape.
+      dtype: The type of the result: a float or an integer type.
+      saturate: Whether values beyond the range of `dtype` become its limits.
+      name: A name for the op.
+
+    Returns:
+      The image in `dtype`, of the same shape; the image itself if it has that type.
+
+    >>> tf.Session().run(tf.image.convert_image_dtype(tf.constant([0, 255], tf.uint8), tf.float32)).tolist()
+    [0.0, 1.0]
     """
     image = convert_to_tensor(image, name="image")
     dtype = dtypes.as_dtype(dtype)
@@ -64,7 +76,19 @@ def _in_floats(image: Tensor) -> Tensor:
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """Adds `delta`, on the scale where white is 1, to every pixel."""
+    """Adds `delta`, on the scale where white is 1, to every pixel.
+
+    Args:
+      image: One or more images of any type; integers are scaled to [0, 1] and back.
+      delta: What to add, a scalar, between -1 and 1 for images in the usual range.
+
+    Returns:
+      The brighter or darker image, of the type and shape of `image`. Integers stay in their range; floats may leave
+      [0, 1].
+
+    >>> tf.Session().run(tf.image.adjust_brightness(tf.fill([1, 1, 1], 0.5), 0.25)).tolist()
+    [[[0.75]]]
+    """
     with name_scope(None, "adjust_brightness", [image, delta]) as scope:
         image = convert_to_tensor(image, name="image")
         floats = _in_floats(image)
@@ -73,7 +97,18 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Moves every pixel away from, or towards, the mean of its channel."""
+    """Moves every pixel away from, or towards, the mean of its channel.
+
+    Args:
+      images: One or more images, [..., height, width, channels]; integers are scaled to [0, 1] and back.
+      contrast_factor: A float: above 1 for more contrast, from 0 to 1 for less.
+
+    Returns:
+      ``(x - mean) * contrast_factor + mean`` for each pixel, of the type and shape of `images`.
+
+    >>> tf.Session().run(tf.image.adjust_contrast([[[1.0], [3.0]]], 2.0)).tolist()
+    [[[0.0], [4.0]]]
+    """
     with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
         images = convert_to_tensor(images, name="images")
         floats = _in_floats(images)
@@ -82,7 +117,19 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
-    """``gain * image ** gamma``, on the scale where white is 1."""
+    """``gain * image ** gamma``, on the scale where white is 1.
+
+    Args:
+      image: One or more images of any type; integers are scaled to [0, 1] and back.
+      gamma: The exponent, not negative: above 1 for darker images, below 1 for brighter ones.
+      gain: What the result is multiplied by.
+
+    Returns:
+      The image, of the type and shape of `image`.
+
+    >>> tf.Session().run(tf.image.adjust_gamma(tf.fill([1, 1, 1], 0.5), gamma=2)).tolist()
+    [[[0.25]]]
+    """
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = convert_to_tensor(image, name="image")
         floats = _in_floats(image)
@@ -98,7 +145,17 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 def per_image_standardization(image: Any) -> Tensor:
-    """Shifts and scales each image to mean 0 and variance 1; an even image is not blown up beyond its noise."""
+    """Shifts and scales each image to mean 0 and variance 1; an even image is not blown up beyond its noise.
+
+    Args:
+      image: One or more images, [..., height, width, channels]; what is not a float becomes float32.
+
+    Returns:
+      ``(x - mean) / max(deviation, 1 / sqrt(pixels))``, a float tensor of the shape of `image`.
+
+    >>> tf.Session().run(tf.image.per_image_standardization([[[1.0], [3.0]]])).tolist()
+    [[[-1.0], [1.0]]]
+    """
     with name_scope(None, "per_image_standardization", [image]) as scope:
         image = _image(image)
         if image.dtype.base_dtype not in _FLOATS:
@@ -115,7 +172,19 @@ def per_image_standardization(image: Any) -> Tensor:
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """Turns the hue of RGB images by `delta`, where 1 is all the way round."""
+    """Turns the hue of RGB images by `delta`, where 1 is all the way round.
+
+    Args:
+      image: One or more RGB images, with 3 as the last size; integers are scaled to [0, 1] and back.
+      delta: How far to turn the hue, a float from -1 to 1.
+      name: A name for the op.
+
+    Returns:
+      The image in other colours, of the type and shape of `image`.
+
+    >>> tf.Session().run(tf.image.adjust_hue([[[1.0, 0.0, 0.0]]], 0.5)).tolist()
+    [[[0.0, 1.0, 1.0]]]
+    """
     with name_scope(name, "adjust_hue", [image]):
         image = convert_to_tensor(image, name="image")
         adjusted = raw_ops.AdjustHue(_in_floats(image), delta)
@@ -123,7 +192,19 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
-    """Multiplies the saturation of RGB images."""
+    """Multiplies the saturation of RGB images.
+
+    Args:
+      image: One or more RGB images, with 3 as the last size; integers are scaled to [0, 1] and back.
+      saturation_factor: The factor, a float: 0 for gray, above 1 for stronger colours.
+      name: A name for the op.
+
+    Returns:
+      The image in other colours, of the type and shape of `image`.
+
+    >>> tf.Session().run(tf.image.adjust_saturation([[[1.0, 0.5, 0.5]]], 0.0)).tolist()
+    [[[1.0, 1.0, 1.0]]]
+    """
     with name_scope(name, "adjust_saturation", [image]):
         image = convert_to_tensor(image, name="image")
         adjusted = raw_ops.AdjustSaturation(_in_floats(image), saturation_factor)
@@ -131,17 +212,51 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
 
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
-    """Hue, saturation and value of RGB pixels in [0, 1]."""
+    """Hue, saturation and value of RGB pixels in [0, 1].
+
+    Args:
+      images: A float tensor whose last size is 3: red, green and blue in [0, 1].
+      name: A name for the op.
+
+    Returns:
+      Hue, saturation and value, all in [0, 1], of the type and shape of `images`.
+
+    >>> tf.Session().run(tf.image.rgb_to_hsv([0.0, 1.0, 1.0])).tolist()
+    [0.5, 1.0, 1.0]
+    """
     return raw_ops.RGBToHSV(images, name=name)
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """RGB of pixels given as hue, saturation and value."""
+    """RGB of pixels given as hue, saturation and value.
+
+    Args:
+      images: A float tensor whose last size is 3: hue, saturation and value in [0, 1].
+      name: A name for the op.
+
+    Returns:
+      Red, green and blue in [0, 1], of the type and shape of `images`.
+
+    >>> tf.Session().run(tf.image.hsv_to_rgb([0.5, 1.0, 1.0])).tolist()
+    [0.0, 1.0, 1.0]
+    """
     return raw_ops.HSVToRGB(images, name=name)
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """One channel, of the brightness seen; the dtype stays."""
+    """One channel, of the brightness seen; the dtype stays.
+
+    Args:
+      images: One or more RGB images of any type, with 3 as the last size.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of `images`, with 1 as the last size.
+
+    >>> gray = tf.image.rgb_to_grayscale(tf.constant([[[100, 100, 100]]], tf.uint8))
+    >>> tf.Session().run(gray).tolist()
+    [[[100]]]
+    """
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
         images = convert_to_tensor(images, name="images")
         floats = convert_image_dtype(images, dtypes.float32)
@@ -150,7 +265,18 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Three equal channels for one."""
+    """Three equal channels for one.
+
+    Args:
+      images: One or more images of any type, with 1 as the last size.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of `images`, with 3 as the last size.
+
+    >>> tf.Session().run(tf.image.grayscale_to_rgb([[[0.5], [0.25]]])).tolist()
+    [[[0.5, 0.5, 0.5], [0.25, 0.25, 0.25]]]
+    """
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
         images = convert_to_tensor(images, name="images")
         if images.shape.ndims is None:
@@ -185,22 +311,62 @@ def _last(images: Tensor) -> int:
 
 
 def rgb_to_yiq(images: Any) -> Tensor:
-    """Luma and two chroma channels (NTSC) of RGB pixels in [0, 1]."""
+    """Luma and two chroma channels (NTSC) of RGB pixels in [0, 1].
+
+    Args:
+      images: A float tensor of known rank whose last size is 3: red, green and blue in [0, 1].
+
+    Returns:
+      Y, I and Q of each pixel, of the type and shape of `images`.
+
+    >>> tf.Session().run(tf.image.rgb_to_yiq([[1.0, 0.0, 0.0]])).round(3)
+    array([[0.299, 0.596, 0.212]], dtype=float32)
+    """
     return _mixed(images, _YIQ)
 
 
 def yiq_to_rgb(images: Any) -> Tensor:
-    """The inverse of `rgb_to_yiq`."""
+    """The inverse of `rgb_to_yiq`.
+
+    Args:
+      images: A float tensor of known rank whose last size is 3: Y, I and Q.
+
+    Returns:
+      Red, green and blue of each pixel, of the type and shape of `images`.
+
+    >>> tf.Session().run(tf.image.yiq_to_rgb([[0.5, 0.0, 0.0]])).tolist()
+    [[0.5, 0.5, 0.5]]
+    """
     return _mixed(images, _FROM_YIQ)
 
 
 def rgb_to_yuv(images: Any) -> Tensor:
-    """Luma and two chroma channels (PAL) of RGB pixels in [0, 1]."""
+    """Luma and two chroma channels (PAL) of RGB pixels in [0, 1].
+
+    Args:
+      images: A float tensor of known rank whose last size is 3: red, green and blue in [0, 1].
+
+    Returns:
+      Y, U and V of each pixel, of the type and shape of `images`.
+
+    >>> tf.Session().run(tf.image.rgb_to_yuv([[1.0, 0.0, 0.0]])).round(3)
+    array([[ 0.299, -0.147,  0.615]], dtype=float32)
+    """
     return _mixed(images, _YUV)
 
 
 def yuv_to_rgb(images: Any) -> Tensor:
-    """The inverse of `rgb_to_yuv`."""
+    """The inverse of `rgb_to_yuv`.
+
+    Args:
+      images: A float tensor of known rank whose last size is 3: Y, U and V.
+
+    Returns:
+      Red, green and blue of each pixel, of the type and shape of `images`.
+
+    >>> tf.Session().run(tf.image.yuv_to_rgb([[0.5, 0.0, 0.0]])).tolist()
+    [[0.5, 0.5, 0.5]]
+    """
     return _mixed(images, _FROM_YUV)
 
 
@@ -208,7 +374,19 @@ def yuv_to_rgb(images: Any) -> Tensor:
 
 
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
-    """`adjust_brightness` by a number drawn from [-max_delta, max_delta)."""
+    """`adjust_brightness` by a number drawn from [-max_delta, max_delta).
+
+    Args:
+      image: One or more images of any type; all get the same change.
+      max_delta: The most that is added or taken away, not negative, on the scale where white is 1.
+      seed: A seed for the number; None takes it from `tf.set_random_seed`, or draws one.
+
+    Returns:
+      The brighter or darker image, of the type and shape of `image`.
+
+    >>> tf.Session().run(tf.image.random_brightness(tf.fill([1, 1, 1], 0.5), 0.0)).tolist()
+    [[[0.5]]]
+    """
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
@@ -222,13 +400,38 @@ def _range(lower: float, upper: float) -> None:
 
 
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """`adjust_contrast` by a factor drawn from [lower, upper)."""
+    """`adjust_contrast` by a factor drawn from [lower, upper).
+
+    Args:
+      image: One or more images, [..., height, width, channels]; all get the same factor.
+      lower: The least factor, not negative.
+      upper: The largest factor, above `lower`.
+      seed: A seed for the factor; None takes it from `tf.set_random_seed`, or draws one.
+
+    Returns:
+      The image, of the type and shape of `image`.
+
+    >>> tf.image.random_contrast(tf.zeros([4, 4, 3]), 0.5, 1.5, seed=1).shape.as_list()
+    [4, 4, 3]
+    """
     _range(lower, upper)
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
 
 
 def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
-    """`adjust_hue` by a number drawn from [-max_delta, max_delta)."""
+    """`adjust_hue` by a number drawn from [-max_delta, max_delta).
+
+    Args:
+      image: One or more RGB images, with 3 as the last size; all get the same change.
+      max_delta: The most that the hue turns by, from 0 to 0.5.
+      seed: A seed for the number; None takes it from `tf.set_random_seed`, or draws one.
+
+    Returns:
+      The image, of the type and shape of `image`.
+
+    >>> tf.image.random_hue(tf.zeros([4, 4, 3]), 0.1, seed=1).shape.as_list()
+    [4, 4, 3]
+    """
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
     if max_delta < 0:
@@ -237,6 +440,19 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
 
 
 def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """`adjust_saturation` by a factor drawn from [lower, upper)."""
+    """`adjust_saturation` by a factor drawn from [lower, upper).
+
+    Args:
+      image: One or more RGB images, with 3 as the last size; all get the same factor.
+      lower: The least factor, not negative.
+      upper: The largest factor, above `lower`.
+      seed: A seed for the factor; None takes it from `tf.set_random_seed`, or draws one.
+
+    Returns:
+      The image, of the type and shape of `image`.
+
+    >>> tf.image.random_saturation(tf.zeros([4, 4, 3]), 0.5, 1.5, seed=1).shape.as_list()
+    [4, 4, 3]
+    """
     _range(lower, upper)
     return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))

@@ -87,7 +87,22 @@ def _guarded(assertions: list[Any], value: Tensor) -> Tensor:
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The part of an image that begins at an offset and has a size."""
+    """The part of an image that begins at an offset and has a size.
+
+    Args:
+      image: One image [height, width, channels], or a batch of them.
+      offset_height: The first row of the part, 0 or more.
+      offset_width: The first column of the part, 0 or more.
+      target_height: How many rows the part has; they must lie in the image.
+      target_width: How many columns the part has; they must lie in the image.
+
+    Returns:
+      An image [target_height, target_width, channels], or a batch of them, of the type of `image`.
+
+    >>> image = tf.reshape(tf.range(9), [3, 3, 1])
+    >>> tf.Session().run(tf.image.crop_to_bounding_box(image, 1, 0, 2, 2))[:, :, 0].tolist()
+    [[3, 4], [6, 7]]
+    """
     values = [image, offset_height, offset_width, target_height, target_width]
     with name_scope(None, "crop_to_bounding_box", values):
         image, batched = _batch(image)
@@ -112,7 +127,21 @@ def _vector(values: list[Any]) -> Any:
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """An image of a size, zero but for the given one at an offset."""
+    """An image of a size, zero but for the given one at an offset.
+
+    Args:
+      image: One image [height, width, channels], or a batch of them.
+      offset_height: How many rows of zeros to put on top.
+      offset_width: How many columns of zeros to put on the left.
+      target_height: The height of the result, at least `offset_height` and the image's.
+      target_width: The width of the result, at least `offset_width` and the image's.
+
+    Returns:
+      An image [target_height, target_width, channels], or a batch of them, of the type of `image`.
+
+    >>> tf.Session().run(tf.image.pad_to_bounding_box([[[5]]], 1, 0, 2, 2))[:, :, 0].tolist()
+    [[0, 0], [5, 0]]
+    """
     values = [image, offset_height, offset_width, target_height, target_width]
     with name_scope(None, "pad_to_bounding_box", values):
         image, batched = _batch(image)
@@ -133,7 +162,20 @@ def pad_to_bounding_box(
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """Cuts an image, or pads it with zeros, evenly on both sides, to a size."""
+    """Cuts an image, or pads it with zeros, evenly on both sides, to a size.
+
+    Args:
+      image: One image [height, width, channels], or a batch of them.
+      target_height: The height of the result, above 0.
+      target_width: The width of the result, above 0.
+
+    Returns:
+      An image [target_height, target_width, channels], or a batch of them, of the type of `image`.
+
+    >>> image = tf.reshape(tf.range(9), [3, 3, 1])
+    >>> tf.Session().run(tf.image.resize_image_with_crop_or_pad(image, 1, 5))[:, :, 0].tolist()
+    [[0, 3, 4, 5, 0]]
+    """
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         image, batched = _batch(image)
         assertions = _require("target_width must be > 0.", _compare(target_width, 1))
@@ -162,7 +204,19 @@ def _smaller(a: Any, b: Any) -> Any:
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
-    """The middle of an image: that fraction of its height and width."""
+    """The middle of an image: that fraction of its height and width.
+
+    Args:
+      image: One image [height, width, channels], or a batch of them.
+      central_fraction: The part of each side to keep, above 0 and at most 1.
+
+    Returns:
+      A smaller image, or a batch of them, of the type of `image`.
+
+    >>> image = tf.reshape(tf.range(16), [4, 4, 1])
+    >>> tf.Session().run(tf.image.central_crop(image, 0.5))[:, :, 0].tolist()
+    [[5, 6], [9, 10]]
+    """
     with name_scope(None, "central_crop", [image]):
         image = convert_to_tensor(image, name="image")
         if central_fraction <= 0.0 or central_fraction > 1.0:
@@ -214,12 +268,32 @@ def _transposed(image: Tensor) -> Tensor:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """Mirrors images from left to right."""
+    """Mirrors images from left to right.
+
+    Args:
+      image: One image [height, width, channels], or a batch of them.
+
+    Returns:
+      A tensor of the type and shape of `image`, with the columns in reverse.
+
+    >>> tf.Session().run(tf.image.flip_left_right([[[1], [2]], [[3], [4]]]))[:, :, 0].tolist()
+    [[2, 1], [4, 3]]
+    """
     return _flip(image, 1, "flip_left_right")
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """Turns images upside down, without mirroring."""
+    """Turns images upside down, without mirroring.
+
+    Args:
+      image: One image [height, width, channels], or a batch of them.
+
+    Returns:
+      A tensor of the type and shape of `image`, with the rows in reverse.
+
+    >>> tf.Session().run(tf.image.flip_up_down([[[1], [2]], [[3], [4]]]))[:, :, 0].tolist()
+    [[3, 4], [1, 2]]
+    """
     return _flip(image, 0, "flip_up_down")
 
 
@@ -241,17 +315,53 @@ def _random_flip(image: Any, axis: int, seed: int | None, scope: str) -> Tensor:
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """Mirrors each image from left to right, or not, by chance."""
+    """Mirrors each image from left to right, or not, by chance.
+
+    Args:
+      image: One image [height, width, channels], or a batch of them; each of a batch has its own chance.
+      seed: A seed for the choice; None takes it from `tf.set_random_seed`, or draws one.
+
+    Returns:
+      A tensor of the type and shape of `image`.
+
+    >>> flipped = tf.image.random_flip_left_right([[[1], [2]]], seed=1)
+    >>> sorted(tf.Session().run(flipped).flatten().tolist())
+    [1, 2]
+    """
     return _random_flip(image, 1, seed, "random_flip_left_right")
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """Turns each image upside down, or not, by chance."""
+    """Turns each image upside down, or not, by chance.
+
+    Args:
+      image: One image [height, width, channels], or a batch of them; each of a batch has its own chance.
+      seed: A seed for the choice; None takes it from `tf.set_random_seed`, or draws one.
+
+    Returns:
+      A tensor of the type and shape of `image`.
+
+    >>> flipped = tf.image.random_flip_up_down([[[1]], [[2]]], seed=1)
+    >>> sorted(tf.Session().run(flipped).flatten().tolist())
+    [1, 2]
+    """
     return _random_flip(image, 0, seed, "random_flip_up_down")
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
-    """Turns images by `k` quarters, against the clock."""
+    """Turns images by `k` quarters, against the clock.
+
+    Args:
+      image: One image [height, width, channels], or a batch of them.
+      k: How many quarters to turn by, an integer; negative ones turn with the clock.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of `image`; an odd `k` exchanges its height and width.
+
+    >>> tf.Session().run(tf.image.rot90([[[1], [2]], [[3], [4]]]))[:, :, 0].tolist()
+    [[2, 4], [1, 3]]
+    """
     with name_scope(name, "rot90", [image, k]) as scope:
         image = _one_or_batch(image)
         k = convert_to_tensor(k, dtypes.int32, name="k")
@@ -279,13 +389,35 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
-    """Exchanges rows and columns."""
+    """Exchanges rows and columns.
+
+    Args:
+      image: One image [height, width, channels], or a batch of them.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of `image`, with its height and width exchanged.
+
+    >>> tf.Session().run(tf.image.transpose_image([[[1], [2]], [[3], [4]]]))[:, :, 0].tolist()
+    [[1, 3], [2, 4]]
+    """
     with name_scope(name, "transpose", [image]):
         return _transposed(_one_or_batch(image))
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """The sum of the differences between neighbouring pixels, for each image."""
+    """The sum of the differences between neighbouring pixels, for each image.
+
+    Args:
+      images: One image [height, width, channels], or a batch of them.
+      name: A name for the op.
+
+    Returns:
+      A scalar for one image, a vector with an element for each of a batch; of the type of `images`.
+
+    >>> tf.Session().run(tf.image.total_variation([[[1.0], [3.0]], [[1.0], [4.0]]]))
+    np.float32(6.0)
+    """
     with name_scope(name, "total_variation"):
         images = convert_to_tensor(images)
         rank = images.shape.ndims
@@ -301,7 +433,18 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
-    """-> differences between rows, differences between columns, of a batch; zero in the last row and column."""
+    """-> differences between rows, differences between columns, of a batch; zero in the last row and column.
+
+    Args:
+      image: A batch of images [batch, height, width, channels].
+
+    Returns:
+      Two tensors of the type and shape of `image`: dy and dx.
+
+    >>> dy, dx = tf.image.image_gradients(tf.reshape([1.0, 2.0, 4.0, 8.0], [1, 2, 2, 1]))
+    >>> [one[0, :, :, 0].tolist() for one in tf.Session().run([dy, dx])]
+    [[[3.0, 6.0], [0.0, 0.0]], [[1.0, 0.0], [4.0, 0.0]]]
+    """
     image = convert_to_tensor(image)
     if image.shape.ndims != 4:
         raise ValueError(f"image_gradients expects a 4D tensor [batch_size, h, w, d], not {image.shape}.")
@@ -310,7 +453,18 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
 
 
 def sobel_edges(image: Any) -> Tensor:
-    """[batch, height, width, channels, 2]: Sobel's edge detectors, dy and dx."""
+    """[batch, height, width, channels, 2]: Sobel's edge detectors, dy and dx.
+
+    Args:
+      image: A batch of images [batch, height, width, channels], float32, at least 2 by 2; the channels must be known.
+
+    Returns:
+      A float32 tensor: dy at ``[..., 0]`` and dx at ``[..., 1]`` of each pixel and channel.
+
+    >>> ramp = tf.reshape([[0.0, 1.0, 2.0]] * 3, [1, 3, 3, 1])
+    >>> tf.Session().run(tf.image.sobel_edges(ramp))[0, 1, 1, 0].tolist()
+    [0.0, 8.0]
+    """
     image = convert_to_tensor(image)
     channels = image.shape.with_rank(4).as_list()[3]
     if channels is None:

@@ -36,7 +36,20 @@ def _pair(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
-    """The peak signal-to-noise ratio of each pair of images, in decibels."""
+    """The peak signal-to-noise ratio of each pair of images, in decibels.
+
+    Args:
+      a: One or more images, [..., height, width, channels].
+      b: Images of the type of `a` to compare with, of the same height, width and channels.
+      max_val: The largest value minus the least that pixels may have: 255 for uint8, 1.0 for most floats.
+      name: A name for the op.
+
+    Returns:
+      A float32 tensor without the last three dimensions of the images.
+
+    >>> tf.Session().run(tf.image.psnr(tf.zeros([2, 2, 1]), tf.fill([2, 2, 1], 0.1), max_val=1.0)).round()
+    np.float32(20.0)
+    """
     with name_scope(name, "PSNR", [a, b]) as scope:
         a, b, largest = _pair(a, b, max_val)
         error = reduce_mean(squared_difference(a, b), [-3, -2, -1])
@@ -90,7 +103,24 @@ def ssim(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """The structural similarity of each pair of images, at most 1."""
+    """The structural similarity of each pair of images, at most 1.
+
+    Args:
+      img1: One or more images, [..., height, width, channels].
+      img2: Images of the type of `img1` to compare with, of the same height, width and channels.
+      max_val: The largest value minus the least that pixels may have: 255 for uint8, 1.0 for most floats.
+      filter_size: The height and width of the window that is compared at a time; images must be as large.
+      filter_sigma: The width of the Gaussian that weighs the pixels of a window.
+      k1: How stable the comparison of brightness is where images are dark; a small number.
+      k2: How stable the comparison of contrast is where images are even; a small number.
+
+    Returns:
+      A float32 tensor without the last three dimensions of the images.
+
+    >>> image = tf.reshape(tf.range(16.0) / 16, [4, 4, 1])
+    >>> tf.Session().run(tf.image.ssim(image, image, max_val=1.0, filter_size=3))
+    np.float32(1.0)
+    """
     with name_scope(None, "SSIM", [img1, img2]):
         a, b, largest = _pair(img1, img2, max_val)
         _check_window(a, filter_size)
@@ -101,7 +131,25 @@ def ssim_multiscale(
     img1: Any, img2: Any, max_val: Any, power_factors: Any = _WEIGHTS, filter_size: int = 11, filter_sigma: float = 1.5,
     k1: float = 0.01, k2: float = 0.03,
 ) -> Tensor:  # fmt: skip
-    """Structural similarity at several scales, each half the one before, weighed by `power_factors`."""
+    """Structural similarity at several scales, each half the one before, weighed by `power_factors`.
+
+    Args:
+      img1: One or more images, [..., height, width, channels].
+      img2: Images of the type of `img1` to compare with, of the same height, width and channels.
+      max_val: The largest value minus the least that pixels may have: 255 for uint8, 1.0 for most floats.
+      power_factors: The exponent of each scale, from the full size down; the default has five.
+      filter_size: The height and width of the window that is compared at a time; the smallest scale must be as large.
+      filter_sigma: The width of the Gaussian that weighs the pixels of a window.
+      k1: How stable the comparison of brightness is where images are dark; a small number.
+      k2: How stable the comparison of contrast is where images are even; a small number.
+
+    Returns:
+      A float32 tensor without the last three dimensions of the images.
+
+    >>> image = tf.reshape(tf.range(64.0) / 64, [8, 8, 1])
+    >>> tf.Session().run(tf.image.ssim_multiscale(image, image, 1.0, power_factors=[0.5, 0.5], filter_size=3))
+    np.float32(1.0)
+    """
     with name_scope(None, "MS-SSIM", [img1, img2]):
         a, b, largest = _pair(img1, img2, max_val)
         parts: list[Tensor] = []

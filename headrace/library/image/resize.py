@@ -19,7 +19,11 @@ from headrace.library.tensor.array import expand_dims, shape, squeeze, stack
 
 
 class ResizeMethod:
-    """How `resize_images` computes new pixels."""
+    """How `resize_images` computes new pixels.
+
+    >>> tf.image.resize_images(tf.zeros([4, 4, 3]), [2, 2], tf.image.ResizeMethod.AREA).shape.as_list()
+    [2, 2, 3]
+    """
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -27,8 +31,25 @@ class ResizeMethod:
     AREA = 3
 
 
-def _resize(name: str, op_type: str, how: str) -> Callable[..., Tensor]:
-    @called(name, f"Resizes [batch, height, width, channels] to `size`{how}.")
+def _resize(name: str, op_type: str, how: str, dtype: str, example: str) -> Callable[..., Tensor]:
+    text = f"""Resizes [batch, height, width, channels] to `size`{how}.
+
+Args:
+  images: A batch of images [batch, height, width, channels] of real numbers.
+  size: Two integers, [height, width], of the result.
+  align_corners: Whether the middles of the corner pixels of both images lie on each other.
+  name: A name for the op.
+  half_pixel_centers: Whether pixels lie at the middles of their squares, or at the corners; not with `align_corners`.
+
+Returns:
+  A tensor [batch, size[0], size[1], channels] of {dtype}.
+
+>>> image = tf.reshape([0.0, 2.0], [1, 1, 2, 1])
+>>> tf.Session().run(tf.image.{name}(image, [1, 4])).flatten().tolist()
+{example}
+"""
+
+    @called(name, text)
     def resize(
         images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
     ) -> Tensor:
@@ -38,15 +59,35 @@ def _resize(name: str, op_type: str, how: str) -> Callable[..., Tensor]:
     return resize
 
 
-resize_bilinear = _resize("resize_bilinear", "ResizeBilinear", " by bilinear interpolation; the result is float32")
+resize_bilinear = _resize(
+    "resize_bilinear", "ResizeBilinear", " by bilinear interpolation; the result is float32", "float32",
+    "[0.0, 1.0, 2.0, 2.0]",
+)  # fmt: skip
 resize_nearest_neighbor = _resize(
-    "resize_nearest_neighbor", "ResizeNearestNeighbor", ", each pixel a copy of one; the dtype stays"
-)
-resize_bicubic = _resize("resize_bicubic", "ResizeBicubic", " by bicubic interpolation; the result is float32")
+    "resize_nearest_neighbor", "ResizeNearestNeighbor", ", each pixel a copy of one; the dtype stays",
+    "the type of `images`", "[0.0, 0.0, 2.0, 2.0]",
+)  # fmt: skip
+resize_bicubic = _resize(
+    "resize_bicubic", "ResizeBicubic", " by bicubic interpolation; the result is float32", "float32",
+    "[0.0, 1.0, 2.0, 2.1875]",
+)  # fmt: skip
 
 
 def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:
-    """Resizes [batch, height, width, channels] to `size`, each pixel the mean of an area; the result is float32."""
+    """Resizes [batch, height, width, channels] to `size`, each pixel the mean of an area; the result is float32.
+
+    Args:
+      images: A batch of images [batch, height, width, channels] of numbers.
+      size: Two integers, [height, width], of the result.
+      align_corners: Whether the middles of the corner pixels of both images lie on each other.
+      name: A name for the op.
+
+    Returns:
+      A float32 tensor [batch, size[0], size[1], channels].
+
+    >>> tf.Session().run(tf.image.resize_area([[[[1.0], [3.0]]]], [1, 1])).tolist()
+    [[[[2.0]]]]
+    """
     return raw_ops.ResizeArea(images, size, align_corners=align_corners, name=name)
 
 
@@ -65,6 +106,21 @@ def resize_images(
     """Resizes one image, or a batch of them, to `size` = [height, width].
 
     An image that has that size already is given back as it is, in its dtype.
+
+    Args:
+      images: One image [height, width, channels], or a batch of them; the rank must be known.
+      size: Two integers, [height, width], of the result.
+      method: One of `ResizeMethod`, or a function of images, size and ``align_corners``.
+      align_corners: Whether the middles of the corner pixels of both images lie on each other.
+      preserve_aspect_ratio: Whether to take the largest size within `size` that keeps the ratio of height to width.
+      name: A name for the op.
+
+    Returns:
+      A tensor [..., height, width, channels]: float32, or the type of `images` if NEAREST_NEIGHBOR.
+
+    >>> image = tf.reshape([0.0, 2.0], [1, 2, 1])
+    >>> tf.Session().run(tf.image.resize_images(image, [1, 4]))[:, :, 0].tolist()
+    [[0.0, 1.0, 2.0, 2.0]]
     """
     with name_scope(name, "resize", [images, size]):
         images = convert_to_tensor(images, name="images")
@@ -113,7 +169,22 @@ def _same_ratio(images: Tensor, size: Tensor) -> Tensor:
 def resize_image_with_pad(
     image: Any, target_height: Any, target_width: Any, method: Any = ResizeMethod.BILINEAR, align_corners: bool = False
 ) -> Tensor:
-    """Resizes without changing the ratio of height to width, and pads with zeros to the size asked for."""
+    """Resizes without changing the ratio of height to width, and pads with zeros to the size asked for.
+
+    Args:
+      image: One image [height, width, channels], or a batch of them; the rank must be known.
+      target_height: The height of the result.
+      target_width: The width of the result.
+      method: One of `ResizeMethod`, or a function of images, size and ``align_corners``.
+      align_corners: Whether the middles of the corner pixels of both images lie on each other.
+
+    Returns:
+      A tensor [..., target_height, target_width, channels]: float32, or the type of `image` if NEAREST_NEIGHBOR.
+
+    >>> image = tf.ones([1, 2, 1])
+    >>> tf.Session().run(tf.image.resize_image_with_pad(image, 4, 4))[:, :, 0].tolist()
+    [[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]]
+    """
     with name_scope(None, "resize_image_with_pad", [image]):
         image, batched = _as_batch(convert_to_tensor(image, name="image"))
         target = convert_to_tensor([target_height, target_width], dtypes.int32)
@@ -129,7 +200,25 @@ def crop_and_resize(
     image: Any, boxes: Any, box_ind: Any = None, crop_size: Any = None, method: str = "bilinear",
     extrapolation_value: float = 0, name: str | None = None, box_indices: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Cuts `boxes` (fractions: [y1, x1, y2, x2]) out of the images `box_ind` names, and resizes each to `crop_size`."""
+    """Cuts `boxes` (fractions: [y1, x1, y2, x2]) out of the images `box_ind` names, and resizes each to `crop_size`.
+
+    Args:
+      image: A batch of images [batch, height, width, channels] of numbers.
+      boxes: [boxes, 4], float32: y1, x1, y2, x2 of each. With y1 above y2 the crop is upside down.
+      box_ind: [boxes], int32: the number of the image in the batch for each box.
+      crop_size: Two integers, [height, width], of the crops.
+      method: How pixels are computed: 'bilinear' or 'nearest'.
+      extrapolation_value: The value of pixels outside the image.
+      name: A name for the op.
+      box_indices: Another name of `box_ind`; give one of them.
+
+    Returns:
+      A float32 tensor [boxes, crop_size[0], crop_size[1], channels].
+
+    >>> image = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
+    >>> tf.Session().run(tf.image.crop_and_resize(image, [[0.0, 0.0, 0.5, 0.5]], [0], [2, 2]))[0, :, :, 0].tolist()
+    [[0.0, 1.0], [3.0, 4.0]]
+    """
     index = either("box_indices", box_indices, "box_ind", box_ind)
     return raw_ops.CropAndResize(
         image, boxes, index, crop_size, method=method, extrapolation_value=float(extrapolation_value), name=name

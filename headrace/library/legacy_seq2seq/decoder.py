@@ -40,6 +40,22 @@ def rnn_decoder(
     """The outputs and the final state of a cell run over a list of inputs.
 
     With ``loop_function(previous_output, i)`` all inputs but the first come from it.
+
+    Args:
+      decoder_inputs: A list with the input [batch, size] of each step.
+      initial_state: The cell's state before the first step.
+      cell: The cell, with which each step is computed.
+      loop_function: A function of the previous output and the number of the step that gives the next input; None uses
+        `decoder_inputs`.
+      scope: The variable scope, or its name; None for `rnn_decoder`.
+
+    Returns:
+      A list with the output [batch, size] of each step, and the final state.
+
+    >>> cell = tf.nn.rnn_cell.GRUCell(4)
+    >>> outputs, state = tf.contrib.legacy_seq2seq.rnn_decoder([tf.zeros([2, 3])] * 5, cell.zero_state(2, tf.float32), cell)
+    >>> len(outputs)
+    5
     """
     with variable_scope(scope or "rnn_decoder"):
         state, outputs, prev = initial_state, [], None
@@ -61,7 +77,30 @@ def embedding_rnn_decoder(
     output_projection: Any = None, feed_previous: bool = False, update_embedding_for_previous: bool = True,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:  # fmt: skip
-    """``rnn_decoder`` over a list of symbols, or over its own most likely symbols if ``feed_previous``."""
+    """``rnn_decoder`` over a list of symbols, or over its own most likely symbols if ``feed_previous``.
+
+    Args:
+      decoder_inputs: A list with the symbols of each step, int32 [batch].
+      initial_state: The cell's state before the first step.
+      cell: The cell, with which each step is computed.
+      num_symbols: The number of symbols.
+      embedding_size: The width of a symbol's embedding.
+      output_projection: A pair (weights [output size, symbols], biases [symbols]) that makes logits of an output where
+        the next input is chosen; None if the outputs are logits.
+      feed_previous: True uses the most likely symbol of each output as the next input; of `decoder_inputs` only the first
+        counts then.
+      update_embedding_for_previous: False lets no gradient pass to the embedding through symbols that were fed back.
+      scope: The variable scope, or its name; None for `embedding_rnn_decoder`.
+
+    Returns:
+      A list with the output [batch, size] of each step, and the final state.
+
+    >>> cell = tf.nn.rnn_cell.GRUCell(4)
+    >>> outputs, state = tf.contrib.legacy_seq2seq.embedding_rnn_decoder(
+    ...     [tf.constant([0, 1])] * 5, cell.zero_state(2, tf.float32), cell, num_symbols=4, embedding_size=3)
+    >>> len(outputs)
+    5
+    """
     with variable_scope(scope or "embedding_rnn_decoder") as entered:
         if output_projection is not None:
             _check_projection(output_projection, num_symbols, entered.dtype)
@@ -116,7 +155,30 @@ def attention_decoder(
     num_heads: int = 1, loop_function: Callable[[Any, int], Any] | None = None, dtype: Any = None, scope: Any = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:  # fmt: skip
-    """``rnn_decoder`` whose inputs and outputs are joined with attention to ``attention_states`` [batch, length, size]."""
+    """``rnn_decoder`` whose inputs and outputs are joined with attention to ``attention_states`` [batch, length, size].
+
+    Args:
+      decoder_inputs: A list with the input [batch, size] of each step.
+      initial_state: The cell's state before the first step.
+      attention_states: What is attended to, [batch, length, size].
+      cell: The cell, with which each step is computed.
+      output_size: The width of the outputs; None for the cell's `output_size`.
+      num_heads: The number of attention heads.
+      loop_function: A function of the previous output and the number of the step that gives the next input; None uses
+        `decoder_inputs`.
+      dtype: The type of the variables; None for that of the variable scope.
+      scope: The variable scope, or its name; None for `attention_decoder`.
+      initial_state_attention: True attends before the first step already; False begins with zeros.
+
+    Returns:
+      A list with the output [batch, output_size] of each step, and the final state of the cell.
+
+    >>> cell = tf.nn.rnn_cell.GRUCell(4)
+    >>> outputs, state = tf.contrib.legacy_seq2seq.attention_decoder(
+    ...     [tf.zeros([2, 3])] * 5, cell.zero_state(2, tf.float32), tf.zeros([2, 6, 4]), cell)
+    >>> len(outputs)
+    5
+    """
     if not decoder_inputs:
         raise ValueError("Must provide at least 1 input to attention decoder.")
     if num_heads < 1:
@@ -162,7 +224,35 @@ def embedding_attention_decoder(
     update_embedding_for_previous: bool = True, dtype: Any = None, scope: Any = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:  # fmt: skip
-    """``attention_decoder`` over a list of symbols, or over its own most likely symbols if ``feed_previous``."""
+    """``attention_decoder`` over a list of symbols, or over its own most likely symbols if ``feed_previous``.
+
+    Args:
+      decoder_inputs: A list with the symbols of each step, int32 [batch].
+      initial_state: The cell's state before the first step.
+      attention_states: What is attended to, [batch, length, size].
+      cell: The cell, with which each step is computed.
+      num_symbols: The number of symbols.
+      embedding_size: The width of a symbol's embedding.
+      num_heads: The number of attention heads.
+      output_size: The width of the outputs; None for the cell's `output_size`.
+      output_projection: A pair (weights [output size, symbols], biases [symbols]) that makes logits of an output where
+        the next input is chosen; None if the outputs are logits.
+      feed_previous: True uses the most likely symbol of each output as the next input; of `decoder_inputs` only the first
+        counts then.
+      update_embedding_for_previous: False lets no gradient pass to the embedding through symbols that were fed back.
+      dtype: The type of the variables; None for that of the variable scope.
+      scope: The variable scope, or its name; None for `embedding_attention_decoder`.
+      initial_state_attention: True attends before the first step already; False begins with zeros.
+
+    Returns:
+      A list with the output [batch, output_size] of each step, and the final state of the cell.
+
+    >>> cell = tf.nn.rnn_cell.GRUCell(4)
+    >>> outputs, state = tf.contrib.legacy_seq2seq.embedding_attention_decoder(
+    ...     [tf.constant([0, 1])] * 5, cell.zero_state(2, tf.float32), tf.zeros([2, 6, 4]), cell, 4, embedding_size=3)
+    >>> len(outputs)
+    5
+    """
     output_size = cell.output_size if output_size is None else output_size
     if output_projection is not None:
         as_shape(convert_to_tensor(output_projection[1]).shape).assert_is_compatible_with([num_symbols])

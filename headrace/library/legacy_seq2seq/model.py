@@ -27,7 +27,23 @@ from headrace.library.tensor import array
 def basic_rnn_seq2seq(
     encoder_inputs: Any, decoder_inputs: Any, cell: Any, dtype: Any = dtypes.float32, scope: Any = None
 ) -> tuple[list[Any], Any]:
-    """An encoder and, with variables of its own, a decoder that starts from the encoder's state."""
+    """An encoder and, with variables of its own, a decoder that starts from the encoder's state.
+
+    Args:
+      encoder_inputs: A list with the input [batch, size] of each step of the encoder.
+      decoder_inputs: A list with the input [batch, size] of each step of the decoder.
+      cell: The decoder's cell; the encoder has a copy of it.
+      dtype: The type of the encoder's initial state.
+      scope: The variable scope, or its name; None for `basic_rnn_seq2seq`.
+
+    Returns:
+      A list with the output [batch, size] of each step of the decoder, and its final state.
+
+    >>> cell, inputs = tf.nn.rnn_cell.GRUCell(4), [tf.zeros([2, 3])] * 3
+    >>> outputs, state = tf.contrib.legacy_seq2seq.basic_rnn_seq2seq(inputs, inputs, cell)
+    >>> len(outputs)
+    3
+    """
     with variable_scope(scope or "basic_rnn_seq2seq"):
         _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype)
         return rnn_decoder(decoder_inputs, state, cell)
@@ -37,7 +53,25 @@ def tied_rnn_seq2seq(
     encoder_inputs: Any, decoder_inputs: Any, cell: Any, loop_function: Any = None, dtype: Any = dtypes.float32,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:  # fmt: skip
-    """An encoder and a decoder with the same variables."""
+    """An encoder and a decoder with the same variables.
+
+    Args:
+      encoder_inputs: A list with the input [batch, size] of each step of the encoder.
+      decoder_inputs: A list with the input [batch, size] of each step of the decoder.
+      cell: The cell of both.
+      loop_function: A function of the previous output and the number of the step that gives the decoder's next input;
+        None uses `decoder_inputs`.
+      dtype: The type of the encoder's initial state.
+      scope: The variable scope, or its name; None for `tied_rnn_seq2seq`.
+
+    Returns:
+      A list with the output [batch, size] of each step of the decoder, and its final state.
+
+    >>> cell, inputs = tf.nn.rnn_cell.GRUCell(4), [tf.zeros([2, 3])] * 3
+    >>> outputs, state = tf.contrib.legacy_seq2seq.tied_rnn_seq2seq(inputs, inputs, cell)
+    >>> len(tf.trainable_variables())
+    4
+    """
     with variable_scope("combined_tied_rnn_seq2seq"):
         scope = scope or "tied_rnn_seq2seq"
         _, state = static_rnn(cell, encoder_inputs, dtype=dtype, scope=scope)
@@ -67,7 +101,30 @@ def embedding_rnn_seq2seq(
     embedding_size: int, output_projection: Any = None, feed_previous: Any = False, dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:  # fmt: skip
-    """``basic_rnn_seq2seq`` over symbols.  Outputs are logits, unless an ``output_projection`` is to be applied later."""
+    """``basic_rnn_seq2seq`` over symbols.  Outputs are logits, unless an ``output_projection`` is to be applied later.
+
+    Args:
+      encoder_inputs: A list with the symbols of each step of the encoder, int32 [batch].
+      decoder_inputs: A list with the symbols of each step of the decoder, int32 [batch].
+      cell: The decoder's cell; the encoder has a copy of it.
+      num_encoder_symbols: The number of symbols of the encoder.
+      num_decoder_symbols: The number of symbols of the decoder.
+      embedding_size: The width of a symbol's embedding.
+      output_projection: A pair (weights [output size, symbols], biases [symbols]) that makes logits of an output where
+        the next input is chosen; None puts logits out.
+      feed_previous: True uses the most likely symbol of each output as the next input; a bool, or a bool scalar tensor.
+      dtype: The type of the variables and of the initial state; None for that of the variable scope.
+      scope: The variable scope, or its name; None for `embedding_rnn_seq2seq`.
+
+    Returns:
+      A list with the output of each step of the decoder, [batch, num_decoder_symbols] or the cell's output, and the
+      final state.
+
+    >>> cell, symbols = tf.nn.rnn_cell.GRUCell(4), [tf.constant([0, 1])] * 3
+    >>> outputs, state = tf.contrib.legacy_seq2seq.embedding_rnn_seq2seq(symbols, symbols, cell, 5, 6, embedding_size=3)
+    >>> outputs[0].shape.as_list()
+    [2, 6]
+    """
     with variable_scope(scope or "embedding_rnn_seq2seq") as entered:
         dtype = entered.dtype if dtype is None else dtype
         entered.set_dtype(dtype)
@@ -98,7 +155,29 @@ def embedding_tied_rnn_seq2seq(
     num_decoder_symbols: int | None = None, output_projection: Any = None, feed_previous: Any = False,
     dtype: Any = None, scope: Any = None,
 ) -> tuple[list[Any], Any]:  # fmt: skip
-    """``tied_rnn_seq2seq`` over symbols that share one embedding."""
+    """``tied_rnn_seq2seq`` over symbols that share one embedding.
+
+    Args:
+      encoder_inputs: A list with the symbols of each step of the encoder, int32 [batch].
+      decoder_inputs: A list with the symbols of each step of the decoder, int32 [batch].
+      cell: The cell of both.
+      num_symbols: The number of symbols.
+      embedding_size: The width of a symbol's embedding.
+      num_decoder_symbols: The number of symbols that the decoder puts out; None for `num_symbols`.
+      output_projection: A pair (weights [output size, symbols], biases [symbols]) that makes logits of an output where
+        the next input is chosen; None puts logits out.
+      feed_previous: True uses the most likely symbol of each output as the next input; a bool, or a bool scalar tensor.
+      dtype: The type of the variables and of the initial state; None for that of the variable scope.
+      scope: The variable scope, or its name; None for `embedding_tied_rnn_seq2seq`.
+
+    Returns:
+      A list with the output of each step of the decoder, [batch, symbols] or the cell's output, and the final state.
+
+    >>> cell, symbols = tf.nn.rnn_cell.GRUCell(4), [tf.constant([0, 1])] * 3
+    >>> outputs, state = tf.contrib.legacy_seq2seq.embedding_tied_rnn_seq2seq(symbols, symbols, cell, 5, embedding_size=3)
+    >>> outputs[0].shape.as_list()
+    [2, 5]
+    """
     with variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as entered:
         dtype = entered.dtype
         embedding = get_variable("embedding", [num_symbols, embedding_size], dtype=dtype)
@@ -123,7 +202,32 @@ def embedding_attention_seq2seq(
     embedding_size: int, num_heads: int = 1, output_projection: Any = None, feed_previous: Any = False,
     dtype: Any = None, scope: Any = None, initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:  # fmt: skip
-    """An encoder and a decoder over symbols, the decoder attending to all outputs of the encoder."""
+    """An encoder and a decoder over symbols, the decoder attending to all outputs of the encoder.
+
+    Args:
+      encoder_inputs: A list with the symbols of each step of the encoder, int32 [batch].
+      decoder_inputs: A list with the symbols of each step of the decoder, int32 [batch].
+      cell: The decoder's cell; the encoder has a copy of it.
+      num_encoder_symbols: The number of symbols of the encoder.
+      num_decoder_symbols: The number of symbols of the decoder.
+      embedding_size: The width of a symbol's embedding.
+      num_heads: The number of attention heads.
+      output_projection: A pair (weights [output size, symbols], biases [symbols]) that makes logits of an output where
+        the next input is chosen; None puts logits out.
+      feed_previous: True uses the most likely symbol of each output as the next input; a bool, or a bool scalar tensor.
+      dtype: The type of the variables and of the initial state; None for that of the variable scope.
+      scope: The variable scope, or its name; None for `embedding_attention_seq2seq`.
+      initial_state_attention: True attends before the first step already; False begins with zeros.
+
+    Returns:
+      A list with the output of each step of the decoder, [batch, num_decoder_symbols] or the cell's output, and the
+      final state.
+
+    >>> cell, symbols = tf.nn.rnn_cell.GRUCell(4), [tf.constant([0, 1])] * 3
+    >>> outputs, state = tf.contrib.legacy_seq2seq.embedding_attention_seq2seq(symbols, symbols, cell, 5, 6, 3)
+    >>> outputs[0].shape.as_list()
+    [2, 6]
+    """
     with variable_scope(scope or "embedding_attention_seq2seq", dtype=dtype) as entered:
         dtype = entered.dtype
         encoder = EmbeddingWrapper(
@@ -163,6 +267,29 @@ def model_with_buckets(
     """The outputs and the loss for each bucket (encoder length, decoder length), with shared variables.
 
     ``seq2seq(encoder_inputs, decoder_inputs)`` gives the outputs and a state.
+
+    Args:
+      encoder_inputs: A list with the symbols of each step of the encoder, as many as the longest bucket has.
+      decoder_inputs: A list with the symbols of each step of the decoder.
+      targets: A list with the correct symbols of each step of the decoder, int32 or int64 [batch].
+      weights: A list with the weights of each step of the decoder, float [batch].
+      buckets: A list of pairs (encoder length, decoder length), the largest last.
+      seq2seq: A function of both lists of inputs that gives a list of outputs and a state.
+      softmax_loss_function: A function (labels, logits), called with these names; None for the sparse softmax cross-entropy.
+      per_example_loss: True for a loss of each sequence, [batch]; False for a scalar.
+      name: The name scope of the ops.
+
+    Returns:
+      Two lists with an entry for each bucket: the list of its outputs, and its loss.
+
+    >>> def seq2seq(encoder, decoder):
+    ...     cell = tf.nn.rnn_cell.GRUCell(4)
+    ...     return tf.contrib.legacy_seq2seq.embedding_rnn_seq2seq(encoder, decoder, cell, 5, 5, embedding_size=3)
+    >>> symbols, weights = [tf.constant([0, 1])] * 4, [tf.ones([2])] * 4
+    >>> outputs, losses = tf.contrib.legacy_seq2seq.model_with_buckets(
+    ...     symbols, symbols, symbols, weights, [(2, 2), (4, 4)], seq2seq)
+    >>> [len(steps) for steps in outputs]
+    [2, 4]
     """
     for what, sequence, least in (
         ("encoder_inputs", encoder_inputs, buckets[-1][0]),

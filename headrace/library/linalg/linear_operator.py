@@ -7,16 +7,29 @@ from typing import Any
 from headrace.core.shape import TensorShape
 from headrace.graph.convert import convert_to_tensor
 from headrace.library.control.assertion import assert_greater, assert_none_equal
-from headrace.library.linalg import matrix as linalg
-from headrace.library.numeric import math, reduction
+from headrace.library.linalg import decomposition, matrix
+from headrace.library.numeric import complex_number, math, reduction
 from headrace.library.scope import name_scope
-from headrace.library.tensor import array, creation, indexing
+from headrace.library.tensor import array, broadcast, creation, indexing
 
 
 class LinearOperator:
     """A batch of matrices, [..., rows, columns].  Subclasses say how to multiply, solve and take determinants.
 
     The hints (``is_non_singular``, ``is_self_adjoint``, ``is_positive_definite``, ``is_square``) are promises of the caller.
+
+    Args:
+      dtype: The type of the matrix's elements.
+      graph_parents: The tensors that the operator is made of; None for none.
+      is_non_singular: Whether the matrix has an inverse; None if that is not known.
+      is_self_adjoint: Whether the matrix equals its adjoint; None if that is not known.
+      is_positive_definite: Whether the matrix is positive definite; None if that is not known.
+      is_square: Whether it has as many rows as columns; None takes it from the shape.
+      name: A name for the operator; None for that of the class.
+
+    >>> op = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [3.0, 4.0]])
+    >>> isinstance(op, tf.linalg.LinearOperator), op.shape.as_list()
+    (True, [2, 2])
     """
 
     def __init__(
@@ -46,13 +59,13 @@ class LinearOperator:
         raise NotImplementedError(f"{type(self).__name__} does not say what it looks like")
 
     def _solve(self, rhs: Any, adjoint: bool) -> Any:
-        return linalg.matrix_solve(self.to_dense(), rhs, adjoint=adjoint)
+        return decomposition.matrix_solve(self.to_dense(), rhs, adjoint=adjoint)
 
     def _diagonal(self) -> Any:
         return indexing.matrix_diag_part(self.to_dense())
 
     def _log_abs_determinant(self) -> Any:
-        return linalg.slogdet(self.to_dense())[1]
+        return decomposition.slogdet(self.to_dense())[1]
 
     # ---- shapes
 
@@ -109,7 +122,7 @@ class LinearOperator:
         """The matrix, or its adjoint, times ``x``."""
         with name_scope(name):
             x = convert_to_tensor(x, self.dtype)
-            return linalg.matmul(self.to_dense(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
+            return matrix.matmul(self.to_dense(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
         """The matrix times a vector."""
@@ -124,7 +137,7 @@ class LinearOperator:
             raise NotImplementedError("Exact solve not implemented for an operator that is expected to not be square.")
         with name_scope(name):
             right = convert_to_tensor(rhs, self.dtype)
-            return self._solve(linalg.adjoint(right) if adjoint_arg else right, adjoint)
+            return self._solve(matrix.adjoint(right) if adjoint_arg else right, adjoint)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
         """``solve`` for one vector."""
@@ -135,7 +148,7 @@ class LinearOperator:
     def determinant(self, name: str = "det") -> Any:
         """The determinant."""
         with name_scope(name):
-            return linalg.matrix_determinant(self.to_dense())
+            return decomposition.matrix_determinant(self.to_dense())
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Any:
         """The logarithm of the determinant's absolute value."""
@@ -160,7 +173,7 @@ class LinearOperator:
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
         """The operator of the adjoint matrix."""
         with name_scope(name):
-            return LinearOperatorFullMatrix(linalg.adjoint(self.to_dense()), is_non_singular=self.is_non_singular)
+            return LinearOperatorFullMatrix(matrix.adjoint(self.to_dense()), is_non_singular=self.is_non_singular)
 
     H = property(adjoint)
 
@@ -168,7 +181,7 @@ class LinearOperator:
         """The operator of the inverse."""
         with name_scope(name):
             one = creation.eye(self.domain_dimension_tensor(), dtype=self.dtype)
-            right = array.broadcast_to(one, self.shape_tensor())
+            right = broadcast.broadcast_to(one, self.shape_tensor())
             return LinearOperatorFullMatrix(self._solve(right, False), is_non_singular=True)
 
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
@@ -179,19 +192,32 @@ class LinearOperator:
                 "(give is_positive_definite=True and is_self_adjoint=True)"
             )
         with name_scope(name):
-            return LinearOperatorLowerTriangular(linalg.cholesky(self.to_dense()), is_non_singular=True)
+            return LinearOperatorLowerTriangular(decomposition.cholesky(self.to_dense()), is_non_singular=True)
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
         """An operation that fails if the matrix is singular."""
         with name_scope(name):
-            values = linalg.svd(self.to_dense(), compute_uv=False)
+            values = decomposition.svd(self.to_dense(), compute_uv=False)
             return assert_greater(
                 reduction.reduce_min(values), convert_to_tensor(0.0, self.dtype), message="Singular matrix"
             )
 
 
 class LinearOperatorFullMatrix(LinearOperator):
-    """Any matrix, as it is."""
+    """Any matrix, as it is.
+
+    Args:
+      matrix: A tensor [..., rows, columns].
+      is_non_singular: Whether the matrix has an inverse; None if that is not known.
+      is_self_adjoint: Whether the matrix equals its adjoint; None if that is not known.
+      is_positive_definite: Whether the matrix is positive definite; with `is_self_adjoint`, it is solved by Cholesky.
+      is_square: Whether it has as many rows as columns; None takes it from the shape.
+      name: A name for the operator.
+
+    >>> op = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [3.0, 4.0]])
+    >>> tf.Session().run(op.matvec([1.0, 1.0])).tolist()
+    [3.0, 7.0]
+    """
 
     def __init__(
         self, matrix: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -214,12 +240,20 @@ class LinearOperatorFullMatrix(LinearOperator):
 
     def _solve(self, rhs: Any, adjoint: bool) -> Any:
         if self.is_positive_definite and self.is_self_adjoint:
-            return linalg.cholesky_solve(linalg.cholesky(self._matrix), rhs)
+            return decomposition.cholesky_solve(decomposition.cholesky(self._matrix), rhs)
         return super()._solve(rhs, adjoint)
 
 
 class LinearOperatorLowerTriangular(LinearOperator):
     """The lower triangle of a matrix; what is above the diagonal does not count.
+
+    Args:
+      tril: A tensor [..., size, size] of floats or complex numbers.
+      is_non_singular: Whether the matrix has an inverse; None if that is not known.
+      is_self_adjoint: Whether the matrix equals its adjoint; None if that is not known.
+      is_positive_definite: Whether the matrix is positive definite; None if that is not known.
+      is_square: None or True: the matrix must be square.
+      name: A name for the operator.
 
     >>> op = tf.linalg.LinearOperatorLowerTriangular([[1.0, 9.0], [3.0, 4.0]])
     >>> tf.Session().run([op.matvec([1.0, 1.0]), op.solvevec([1.0, 7.0]), op.determinant()])
@@ -246,14 +280,14 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return self._tril
 
     def _solve(self, rhs: Any, adjoint: bool) -> Any:
-        return linalg.matrix_triangular_solve(self._tril, rhs, lower=True, adjoint=adjoint)
+        return decomposition.matrix_triangular_solve(self._tril, rhs, lower=True, adjoint=adjoint)
 
     def determinant(self, name: str = "det") -> Any:
         with name_scope(name):
             return reduction.reduce_prod(self._diagonal(), -1)
 
     def _log_abs_determinant(self) -> Any:
-        return reduction.reduce_sum(math.log(math.abs(self._diagonal())), -1)
+        return reduction.reduce_sum(math.log(complex_number.abs(self._diagonal())), -1)
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
         with name_scope(name):
@@ -264,7 +298,20 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
 
 class LinearOperatorDiag(LinearOperator):
-    """A diagonal matrix, by its diagonal."""
+    """A diagonal matrix, by its diagonal.
+
+    Args:
+      diag: A tensor [..., size]: the diagonals.
+      is_non_singular: Whether the matrix has an inverse; None if that is not known.
+      is_self_adjoint: Whether a complex matrix equals its adjoint; a real one always does.
+      is_positive_definite: Whether the matrix is positive definite; None if that is not known.
+      is_square: None or True: the matrix must be square.
+      name: A name for the operator.
+
+    >>> op = tf.linalg.LinearOperatorDiag([2.0, 4.0])
+    >>> tf.Session().run(op.solvevec([2.0, 2.0])).tolist()
+    [1.0, 0.5]
+    """
 
     def __init__(
         self, diag: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -286,15 +333,15 @@ class LinearOperatorDiag(LinearOperator):
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
         with name_scope(name):
             x = convert_to_tensor(x, self.dtype)
-            along = math.conj(self.diag) if adjoint else self.diag
-            return array.expand_dims(along, -1) * (linalg.adjoint(x) if adjoint_arg else x)
+            along = complex_number.conj(self.diag) if adjoint else self.diag
+            return array.expand_dims(along, -1) * (matrix.adjoint(x) if adjoint_arg else x)
 
     def _solve(self, rhs: Any, adjoint: bool) -> Any:
-        return rhs / array.expand_dims(math.conj(self.diag) if adjoint else self.diag, -1)
+        return rhs / array.expand_dims(complex_number.conj(self.diag) if adjoint else self.diag, -1)
 
     def determinant(self, name: str = "det") -> Any:
         with name_scope(name):
             return reduction.reduce_prod(self.diag, -1)
 
     def _log_abs_determinant(self) -> Any:
-        return reduction.reduce_sum(math.log(math.abs(self.diag)), -1)
+        return reduction.reduce_sum(math.log(complex_number.abs(self.diag)), -1)

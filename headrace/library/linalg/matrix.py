@@ -1,4 +1,4 @@
-"""TF1's linear algebra: matmul, tensordot, einsum, norms, decompositions and solvers."""
+"""Products, norms and traces of matrices (tf.linalg): matmul, einsum, norm."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.core import dtypes
 from headrace.core.dtypes import bfloat16, float32
 from headrace.eager.entry import learned
 from headrace.graph import raw_ops
-from headrace.graph.convert import constant, convert_to_tensor
+from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library.argument import either
-from headrace.library.numeric.math import abs as absolute
-from headrace.library.numeric.math import cast, conj
+from headrace.library.numeric.complex_number import abs as absolute
+from headrace.library.numeric.complex_number import conj
+from headrace.library.numeric.math import cast
 from headrace.library.numeric.reduction import reduce_max, reduce_sum
 from headrace.library.scope import name_scope
 
@@ -34,6 +34,20 @@ def matmul(
     """The product of matrices, or of batches of matrices, which broadcast.  The ``_is_sparse`` hints change nothing.
 
     A matrix of float32 and one of bfloat16 give float32.
+
+    Args:
+      a: A matrix, or a tensor [..., rows, inner] of them.
+      b: A matrix, or a tensor [..., inner, columns] of them, of the type of `a`.
+      transpose_a: Whether to exchange the last two dimensions of `a` first.
+      transpose_b: Whether to exchange the last two dimensions of `b` first.
+      adjoint_a: Whether to transpose and conjugate `a` first; not with `transpose_a`.
+      adjoint_b: Whether to transpose and conjugate `b` first; not with `transpose_b`.
+      a_is_sparse: A hint that `a` holds many zeros; it changes nothing.
+      b_is_sparse: A hint that `b` holds many zeros; it changes nothing.
+      name: A name for the op.
+
+    Returns:
+      A tensor [..., rows, columns] of the type of `a`.
 
     >>> a = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> tf.Session().run(tf.matmul(a, a))
@@ -75,7 +89,23 @@ def sparse_matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of matrices of float32 or bfloat16 said to hold many zeros."""
+    """The product of matrices of float32 or bfloat16 said to hold many zeros.
+
+    Args:
+      a: A matrix of float32 or bfloat16.
+      b: A matrix of float32 or bfloat16.
+      transpose_a: Whether to exchange rows and columns of `a` first.
+      transpose_b: Whether to exchange rows and columns of `b` first.
+      a_is_sparse: A hint that `a` holds many zeros; it changes nothing.
+      b_is_sparse: A hint that `b` holds many zeros; it changes nothing.
+      name: A name for the op.
+
+    Returns:
+      The product, a float32 matrix.
+
+    >>> tf.Session().run(tf.sparse_matmul([[0.0, 2.0]], [[3.0], [4.0]], a_is_sparse=True)).tolist()
+    [[8.0]]
+    """
     return raw_ops.SparseMatMul(
         a,
         b,
@@ -102,7 +132,23 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """A matrix, or a batch of them, times a vector."""
+    """A matrix, or a batch of them, times a vector.
+
+    Args:
+      a: A matrix, or a tensor [..., rows, columns] of them.
+      b: A vector, or a tensor [..., columns] of them.
+      transpose_a: Whether to exchange the last two dimensions of `a` first.
+      adjoint_a: Whether to transpose and conjugate `a` first; not with `transpose_a`.
+      a_is_sparse: A hint that `a` holds many zeros; it changes nothing.
+      b_is_sparse: A hint that `b` holds many zeros; it changes nothing.
+      name: A name for the op.
+
+    Returns:
+      A tensor [..., rows] of the type of `a`.
+
+    >>> tf.Session().run(tf.linalg.matvec([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])).tolist()
+    [3.0, 7.0]
+    """
     with name_scope(name, "MatVec", [a, b]):
         column = raw_ops.ExpandDims(b, -1)
         product = matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a)
@@ -113,7 +159,20 @@ def matvec(
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Sums of products in Einstein's notation: ``einsum("ij,jk->ik", a, b)`` is a matrix product."""
+    """Sums of products in Einstein's notation: ``einsum("ij,jk->ik", a, b)`` is a matrix product.
+
+    Args:
+      equation: The letters of each input's axes, separated by commas, an arrow, and the letters of the result's axes.
+        Without an arrow, the result has the letters that come once, in the order of the alphabet.
+      *inputs: The tensors, or one list of them. A letter means the same size in each.
+      **kwargs: Only ``name``, a name for the op; ``optimize`` is accepted and changes nothing.
+
+    Returns:
+      The sum over all letters that the result does not have.
+
+    >>> tf.Session().run(tf.einsum("ij,j->i", [[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])).tolist()
+    [3.0, 7.0]
+    """
     name = kwargs.pop("name", None)
     kwargs.pop("optimize", None)
     if kwargs:
@@ -135,7 +194,22 @@ def norm(
     name: str | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The norm of vectors (``axis`` an integer, or None for the whole tensor) or of matrices (``axis`` a pair)."""
+    """The norm of vectors (``axis`` an integer, or None for the whole tensor) or of matrices (``axis`` a pair).
+
+    Args:
+      tensor: A tensor of floats or complex numbers.
+      ord: 'euclidean', 1, 2, `np.inf` or, for vectors, any positive number; for matrices also 'fro'.
+      axis: None for the whole tensor as one vector, an integer for vectors, a pair of integers for matrices.
+      keepdims: Whether the axes stay, with size 1.
+      name: A name for the op.
+      keep_dims: Another name of `keepdims`; give one of them.
+
+    Returns:
+      A tensor of real numbers without the axes.
+
+    >>> tf.Session().run(tf.norm([3.0, 4.0]))
+    np.float32(5.0)
+    """
     keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
     is_matrix = isinstance(axis, (tuple, list)) and len(axis) == 2
     if is_matrix and (len(set(axis)) != 2 or not all(isinstance(a, (int, np.integer)) for a in axis)):
@@ -189,6 +263,8 @@ def _spectral(x: Tensor, axis: list[int]) -> Tensor:
     chosen = [a % rank for a in axis]
     order = [i for i in range(rank) if i not in chosen] + chosen
     values, _, _ = raw_ops.Svd(raw_ops.Transpose(x, np.array(order, np.int32)), compute_uv=False)
+    if x.dtype.base_dtype.is_complex:
+        values = raw_ops.Real(values, Tout=x.dtype.base_dtype.real_dtype)
     largest = reduce_max(values, -1, True)
     back = raw_ops.ExpandDims(largest, -1)
     return raw_ops.Transpose(back, np.argsort(order).astype(np.int32))
@@ -202,7 +278,20 @@ class Normalized(NamedTuple):
 
 
 def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> Normalized:
-    """The tensor over its norm, and the norm."""
+    """The tensor over its norm, and the norm.
+
+    Args:
+      tensor: A tensor of floats or complex numbers.
+      ord: Which norm: 'euclidean', 1, 2, `np.inf` or, for vectors, any positive number; for matrices also 'fro'.
+      axis: None for the whole tensor as one vector, an integer for vectors, a pair of integers for matrices.
+      name: A name for the op.
+
+    Returns:
+      A named tuple: `normalized`, of the shape of `tensor`, and `norm`, whose axes have size 1.
+
+    >>> tf.Session().run(tf.linalg.normalize([3.0, 4.0]).normalized).round(3)
+    array([0.6, 0.8], dtype=float32)
+    """
     with name_scope(name, "normalize", [tensor]):
         x = convert_to_tensor(tensor)
         size = norm(x, ord, axis, True)
@@ -211,23 +300,54 @@ def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str |
 
 @learned
 def trace(x: Any, name: str | None = None) -> Tensor:
-    """The sum of the diagonal of each innermost matrix."""
+    """The sum of the diagonal of each innermost matrix.
+
+    Args:
+      x: A tensor [..., rows, columns] of numbers.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of `x`, without its last two dimensions.
+
+    >>> tf.Session().run(tf.trace([[1, 2], [3, 4]]))
+    np.int32(5)
+    """
     with name_scope(name, "Trace", [x]) as scope:
         tensor = convert_to_tensor(x, name="x")
         return reduce_sum(raw_ops.MatrixDiagPart(tensor), [-1], name=scope)
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
-    """The cross product of vectors of three elements."""
+    """The cross product of vectors of three elements.
+
+    Args:
+      a: A tensor of numbers whose last size is 3.
+      b: A tensor of the type and shape of `a`.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of `a`.
+
+    >>> tf.Session().run(tf.cross([1, 0, 0], [0, 1, 0])).tolist()
+    [0, 0, 1]
+    """
     return raw_ops.Cross(a, b, name=name)
-
-
-# ---- decompositions and solvers
 
 
 @learned
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
-    """The last two dimensions exchanged, complex numbers conjugated."""
+    """The last two dimensions exchanged, complex numbers conjugated.
+
+    Args:
+      matrix: A tensor [..., rows, columns].
+      name: A name for the op.
+
+    Returns:
+      A tensor [..., columns, rows] of the type of `matrix`.
+
+    >>> tf.Session().run(tf.linalg.adjoint([[1 + 2j, 3 + 0j]])).tolist()
+    [[(1-2j)], [(3-0j)]]
+    """
     with name_scope(name, "adjoint", [matrix]):
         return _transposed(conj(convert_to_tensor(matrix, name="matrix")))
 
@@ -241,148 +361,3 @@ def _transposed(x: Tensor) -> Tensor:
         return raw_ops.Transpose(x, raw_ops.ConcatV2([front, back], 0))
     order = [*range(rank - 2), rank - 1, rank - 2]
     return raw_ops.Transpose(x, np.array(order, np.int32), name="transpose")
-
-
-@learned
-def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverse of each innermost square matrix, or the inverse of its adjoint."""
-    return raw_ops.MatrixInverse(input, adjoint=adjoint, name=name)
-
-
-@learned
-def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
-    """The determinant of each innermost square matrix."""
-    return raw_ops.MatrixDeterminant(input, name=name)
-
-
-def slogdet(input: Any, name: str | None = None) -> Any:
-    """The sign of the determinant and the logarithm of its absolute value."""
-    return raw_ops.LogMatrixDeterminant(input, name=name)
-
-
-@learned
-def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """The lower triangular factor of each positive definite matrix."""
-    return raw_ops.Cholesky(input, name=name)
-
-
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
-    """Solves ``A x = rhs`` given the Cholesky factor of A."""
-    with name_scope(name, "cholesky_solve", [chol, rhs]):
-        y = raw_ops.MatrixTriangularSolve(chol, rhs, adjoint=False, lower=True)
-        return raw_ops.MatrixTriangularSolve(chol, y, adjoint=True, lower=True)
-
-
-def logdet(matrix: Any, name: str | None = None) -> Tensor:
-    """The logarithm of the determinant of each positive definite matrix."""
-    with name_scope(name, "logdet", [matrix]):
-        factor = cholesky(matrix)
-        logs = raw_ops.Log(raw_ops.MatrixDiagPart(factor))
-        if factor.dtype.base_dtype.is_complex:
-            logs = raw_ops.Real(logs, Tout=factor.dtype.base_dtype.real_dtype)
-        return 2.0 * reduce_sum(logs, [-1])
-
-
-@learned
-def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """Solves ``matrix x = rhs`` for square matrices."""
-    return raw_ops.MatrixSolve(matrix, rhs, adjoint=adjoint, name=name)
-
-
-def matrix_triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
-) -> Tensor:
-    """Solves ``matrix x = rhs`` using one triangle of the matrix."""
-    return raw_ops.MatrixTriangularSolve(matrix, rhs, lower=lower, adjoint=adjoint, name=name)
-
-
-def matrix_solve_ls(
-    matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
-) -> Tensor:
-    """The least-squares solution of ``matrix x = rhs``, through the normal equations."""
-    with name_scope(name, "matrix_solve_ls", [matrix, rhs]):
-        a, b = convert_to_tensor(matrix), convert_to_tensor(rhs)
-        rows, columns = a.shape.with_rank_at_least(2).as_list()[-2:]
-        if rows is None or columns is None:
-            raise ValueError("matrix_solve_ls needs matrices whose last two dimensions are known")
-        wide = rows < columns
-        gram = matmul(a, a, adjoint_b=True) if wide else matmul(a, a, adjoint_a=True)
-        if l2_regularizer:
-            identity = constant(np.eye(min(rows, columns)), a.dtype.base_dtype)
-            gram = raw_ops.AddV2(gram, raw_ops.Mul(identity, l2_regularizer))
-        factor = cholesky(gram)
-        if wide:
-            return matmul(a, cholesky_solve(factor, b), adjoint_a=True)
-        return cholesky_solve(factor, matmul(a, b, adjoint_a=True))
-
-
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
-    """Orthogonal times upper triangular."""
-    return raw_ops.Qr(input, full_matrices=full_matrices, name=name)
-
-
-def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
-    """Singular values ``s``, or ``s, u, v`` with ``tensor = u diag(s) adjoint(v)``."""
-    s, u, v = raw_ops.Svd(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
-    if not compute_uv:
-        return s
-    real = s.dtype.base_dtype
-    if real.is_complex:
-        s = raw_ops.Real(s, Tout=real.real_dtype)
-    return s, u, v
-
-
-def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues, rising, and eigenvectors of self-adjoint matrices."""
-    values, vectors = raw_ops.SelfAdjointEigV2(tensor, compute_v=True, name=name)
-    return values, vectors
-
-
-def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
-    """Eigenvalues, rising, of self-adjoint matrices."""
-    return raw_ops.SelfAdjointEigV2(tensor, compute_v=False, name=name)[0]
-
-
-def expm(input: Any, name: str | None = None) -> Tensor:
-    """The matrix exponential."""
-    return raw_ops.MatrixExponential(input, name=name)
-
-
-def matrix_square_root(input: Any, name: str | None = None) -> Tensor:
-    """The matrix whose square is the input."""
-    return raw_ops.MatrixSquareRoot(input, name=name)
-
-
-def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> Any:
-    """The LU decomposition: both triangles in one matrix, and the row permutation."""
-    return raw_ops.Lu(input, output_idx_type=output_idx_type, name=name)
-
-
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """The Moore-Penrose pseudo-inverse."""
-    with name_scope(name or "pinv"):
-        x = convert_to_tensor(a, name="a")
-        if not x.dtype.base_dtype.is_floating:
-            raise TypeError(f"Input `a` must have `float`-like `dtype` (saw {x.dtype.base_dtype.name}).")
-        if rcond is None:
-            rows, columns = x.shape.with_rank_at_least(2).as_list()[-2:]
-            if rows is None or columns is None:
-                raise ValueError("pinv needs rcond when the last two dimensions are not known")
-            rcond = 10.0 * max(rows, columns) * np.finfo(x.dtype.as_numpy_dtype).eps
-        s, u, v = svd(x)
-        cutoff = raw_ops.Mul(reduce_max(s, -1, True), convert_to_tensor(rcond, x.dtype.base_dtype))
-        inverse = raw_ops.SelectV2(raw_ops.Greater(s, cutoff), raw_ops.Reciprocal(s), raw_ops.ZerosLike(s))
-        return matmul(raw_ops.Mul(v, raw_ops.ExpandDims(inverse, -2)), u, adjoint_b=True)
-
-
-def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """How many singular values lie above a tolerance."""
-    with name_scope(name, "matrix_rank", [a]):
-        x = convert_to_tensor(a, name="a")
-        s = svd(x, compute_uv=False)
-        if tol is None:
-            rows, columns = x.shape.with_rank_at_least(2).as_list()[-2:]
-            eps = np.finfo(x.dtype.as_numpy_dtype).eps
-            tol = raw_ops.Mul(reduce_max(s, -1, True), float(eps * max(rows or 1, columns or 1)))
-        above = raw_ops.Cast(raw_ops.Greater(s, tol), DstT=dtypes.int32)
-        return reduce_sum(above, -1)

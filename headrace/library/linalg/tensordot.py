@@ -23,6 +23,18 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sum of products over axes of ``a`` paired with axes of ``b``; an integer n means the last n, the first n.
 
     ``axes`` may be a tensor of shape [2, n], and ranks may be known only when it runs.
+
+    Args:
+      a: A tensor of numbers.
+      b: A tensor of the type of `a`.
+      axes: An integer n, or two lists of as many axes: those of `a`, and those of `b` they are paired with.
+      name: A name for the op.
+
+    Returns:
+      A tensor with the other axes of `a`, then those of `b`.
+
+    >>> tf.Session().run(tf.tensordot([[1, 2], [3, 4]], [10, 1], axes=1)).tolist()
+    [12, 34]
     """
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         x = convert_to_tensor(a, name="a")

@@ -7,7 +7,7 @@ from typing import Any
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library.numeric import math
+from headrace.library.numeric import complex_number
 from headrace.library.scope import name_scope
 from headrace.library.tensor import array, indexing
 
@@ -60,6 +60,18 @@ def tridiagonal_solve(
 
     ``diagonals`` are [..., 3, size] (above, main, below; "compact"), three tensors ("sequence") or the whole "matrix".
 
+    Args:
+      diagonals: The diagonals above, on and below the main one, in the form of `diagonals_format`.
+      rhs: The right-hand sides, [..., size] or [..., size, columns].
+      diagonals_format: 'compact', 'sequence' or 'matrix'. The last element above and the first below do not count.
+      transpose_rhs: Whether to exchange the last two dimensions of `rhs` first.
+      conjugate_rhs: Whether to conjugate `rhs` first.
+      name: A name for the op.
+      partial_pivoting: Whether to exchange rows for accuracy.
+
+    Returns:
+      The solutions, a tensor of the type of `diagonals` and the shape of `rhs`.
+
     >>> x = tf.linalg.tridiagonal_solve([[1.0, 1.0, 0.0], [1.0, 2.0, 2.0], [0.0, 1.0, 1.0]], [2.0, 4.0, 3.0])
     >>> tf.Session().run(x)
     array([1., 1., 1.], dtype=float32)
@@ -73,13 +85,28 @@ def tridiagonal_solve(
         elif transpose_rhs:
             right = array.matrix_transpose(right, conjugate=conjugate_rhs)
         if conjugate_rhs and (single or not transpose_rhs):
-            right = math.conj(right)
+            right = complex_number.conj(right)
         solution = raw_ops.TridiagonalSolve(table, right, partial_pivoting)
         return array.squeeze(solution, -1) if single else solution
 
 
 def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None) -> Tensor:
-    """A matrix of three diagonals times ``rhs``, [..., size, columns]."""
+    """A matrix of three diagonals times ``rhs``, [..., size, columns].
+
+    Args:
+      diagonals: The diagonals above, on and below the main one, in the form of `diagonals_format`.
+      rhs: A tensor [..., size, columns].
+      diagonals_format: 'compact', one tensor [..., 3, size]; 'sequence', three tensors; or 'matrix', the whole
+        matrix.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of `rhs`.
+
+    >>> diagonals = [[1.0, 0.0], [2.0, 2.0], [0.0, 3.0]]
+    >>> tf.Session().run(tf.linalg.tridiagonal_matmul(diagonals, [[1.0], [1.0]])).tolist()
+    [[3.0], [5.0]]
+    """
     with name_scope(name, "tridiagonal_matmul", [diagonals, rhs]):
         above, main, below = (array.expand_dims(d, -2) for d in _three(diagonals, diagonals_format))
         return raw_ops.TridiagonalMatMul(above, main, below, convert_to_tensor(rhs, main.dtype.base_dtype))

@@ -10,8 +10,8 @@ from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
 from headrace.library.factory import called
 from headrace.library.losses.weights import broadcast_weights
-from headrace.library.metrics.metric import Collections, Result, as_bools, collected, fitted, metric_variable
-from headrace.library.numeric import math, reduction
+from headrace.library.metrics.metric import Collections, Result, as_bools, collected, fitted, help_text, metric_variable
+from headrace.library.numeric import histogram, math, reduction
 from headrace.library.state import assign
 from headrace.library.state.variable_scope import variable_scope
 from headrace.library.tensor import array, creation
@@ -32,10 +32,22 @@ def _count(
     return collected(value, update, metrics_collections, updates_collections)
 
 
-def _counted(title: str, condition: Callable[[Tensor, Tensor], Tensor], text: str) -> Callable[..., Result]:
+def _help(title: str, summary: str, shown: str) -> str:
+    return help_text(
+        summary,
+        "  labels: The truth, a tensor of the shape of `predictions`; what is not 0 is true.\n"
+        "  predictions: What was predicted, a tensor; what is not 0 is true.",
+        "The weight of each element, which broadcasts to `predictions`", "float32 scalars",
+        f"tf.metrics.{title}(labels=[1, 1, 1, 0, 0], predictions=[1, 1, 0, 1, 0]) -> {shown}",
+    )  # fmt: skip
+
+
+def _counted(
+    title: str, condition: Callable[[Tensor, Tensor], Tensor], summary: str, shown: str
+) -> Callable[..., Result]:
     """A metric that counts where ``condition(labels, predictions)`` holds."""
 
-    @called(title, text)
+    @called(title, _help(title, summary, shown))
     def metric(
         labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
         updates_collections: Collections = None, name: str | None = None,
@@ -47,28 +59,31 @@ def _counted(title: str, condition: Callable[[Tensor, Tensor], Tensor], text: st
     return metric
 
 
-true_positives = _counted("true_positives", raw_ops.LogicalAnd, "How many are true and predicted so.")
+true_positives = _counted("true_positives", raw_ops.LogicalAnd, "How many are true and predicted so.", "2.0")
 true_negatives = _counted(
     "true_negatives",
     lambda labels, predictions: raw_ops.LogicalNot(raw_ops.LogicalOr(labels, predictions)),
     "How many are false and predicted so.",
+    "1.0",
 )
 false_positives = _counted(
     "false_positives",
     lambda labels, predictions: raw_ops.LogicalAnd(raw_ops.LogicalNot(labels), predictions),
     "How many are false but predicted true.",
+    "1.0",
 )
 false_negatives = _counted(
     "false_negatives",
     lambda labels, predictions: raw_ops.LogicalAnd(labels, raw_ops.LogicalNot(predictions)),
     "How many are true but predicted false.",
+    "1.0",
 )
 
 
-def _ratio(title: str, mistakes: Callable[..., Result], text: str) -> Callable[..., Result]:
+def _ratio(title: str, mistakes: Callable[..., Result], summary: str) -> Callable[..., Result]:
     """The true positives as a part of them and the ``mistakes``."""
 
-    @called(title, text)
+    @called(title, _help(title, summary, "0.666..."))
     def metric(
         labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
         updates_collections: Collections = None, name: str | None = None,
@@ -100,23 +115,45 @@ def mean_iou(
     labels: Any, predictions: Any, num_classes: int, weights: Any = None, metrics_collections: Collections = None,
     updates_collections: Collections = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """The mean over the classes seen of intersection / union (Jaccard); the update gives the confusion matrix."""
+    """The mean over the classes seen of intersection / union (Jaccard); the update gives the confusion matrix.
+
+    Args:
+      labels: The true classes, a tensor of integers from 0 to ``num_classes - 1``.
+      predictions: The predicted classes, a tensor of the shape of `labels`.
+      num_classes: How many classes there are.
+      weights: The weight of each element, a tensor of the shape of `labels`; None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two tensors: the value so far, a float32 scalar, and the update, which takes one more batch into account: a
+      float64 matrix. Initialize the local variables first.
+
+    >>> labels, predictions = tf.constant([0, 0, 1]), tf.constant([0, 1, 1])
+    >>> value, update = tf.metrics.mean_iou(labels, predictions, num_classes=2)
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update).tolist(), session.run(value).round(3)
+    ([[1.0, 1.0], [0.0, 1.0]], np.float32(0.5))
+    """
     with variable_scope(name, "mean_iou", (predictions, labels, weights)):
         predictions.shape.assert_is_compatible_with(labels.shape)
         matrix = metric_variable([num_classes, num_classes], dtypes.float64, name="total_confusion_matrix")
         flat = [_flat(math.cast(t, dtypes.int64)) for t in (labels, predictions)]
-        counts = reduction.confusion_matrix(
+        counts = histogram.confusion_matrix(
             flat[0], flat[1], num_classes, dtype=dtypes.float64, weights=None if weights is None else _flat(weights)
         )
         update = assign.assign_add(matrix, counts)
-        return collected(_mean_iou(matrix), update, metrics_collections, updates_collections)
+        return collected(iou_of(matrix), update, metrics_collections, updates_collections)
 
 
 def _flat(tensor: Any) -> Tensor:
     return tensor if tensor.shape.ndims == 1 else array.reshape(tensor, [-1])
 
 
-def _mean_iou(matrix: Any) -> Tensor:
+def iou_of(matrix: Any) -> Tensor:
+    """The mean over the classes in a confusion matrix of intersection / union."""
     predicted = math.cast(reduction.reduce_sum(matrix, 0), dtypes.float32)
     true = math.cast(reduction.reduce_sum(matrix, 1), dtypes.float32)
     right = math.cast(raw_ops.DiagPart(matrix), dtypes.float32)
@@ -131,7 +168,27 @@ def mean_per_class_accuracy(
     labels: Any, predictions: Any, num_classes: int, weights: Any = None, metrics_collections: Collections = None,
     updates_collections: Collections = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """The mean over all classes of how often each was predicted rightly; the update gives each one's."""
+    """The mean over all classes of how often each was predicted rightly; the update gives each one's.
+
+    Args:
+      labels: The true classes, a tensor of integers from 0 to ``num_classes - 1``.
+      predictions: The predicted classes, a tensor of the shape of `labels`.
+      num_classes: How many classes there are.
+      weights: The weight of each element, a tensor of the shape of `labels`; None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two tensors: the value so far, a float32 scalar, and the update, which takes one more batch into account: a
+      float32 vector. Initialize the local variables first.
+
+    >>> value, update = tf.metrics.mean_per_class_accuracy([0, 0, 1], [0, 1, 1], num_classes=2)
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update).tolist(), session.run(value).round(3)
+    ([0.5, 1.0], np.float32(0.75))
+    """
     with variable_scope(name, "mean_accuracy", (predictions, labels, weights)):
         labels = math.cast(labels, dtypes.int64)
         predictions, labels, weights = fitted(predictions, labels, weights)

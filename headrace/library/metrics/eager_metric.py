@@ -25,6 +25,22 @@ class Metric:
     """A running figure.  Subclasses make variables in ``build``, update them in ``call``, and give the figure by ``result``.
 
     ``build`` gets the arguments of the first call.  Calling the metric gives what ``call`` gives.
+
+    Args:
+      name: A name for the metric's variables; None for that of the class.
+
+    >>> class Count(tf.contrib.eager.metrics.Metric):
+    ...     def build(self, values):
+    ...         self.total = self.add_variable('total')
+    ...     def call(self, values):
+    ...         self.total.assign_add(tf.cast(tf.size(values), tf.float64))
+    ...     def result(self):
+    ...         return self.total.read_value()
+    >>> with tf.eager_mode():
+    ...     count = Count()
+    ...     _ = count([1, 2]), count([3])
+    ...     print(count.result().numpy())
+    3.0
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -86,6 +102,11 @@ class Metric:
 class Mean(Metric):
     """The mean of all values, weighted if weights are given.
 
+    Args:
+      name: A name for the metric's variables; None for that of the class.
+      dtype: The type of the sums, of floats.
+      use_global_variables: Accepted for TensorFlow's sake; it changes nothing.
+
     >>> with tf.eager_mode():
     ...     mean = tf.contrib.eager.metrics.Mean()
     ...     _ = mean([1.0, 2.0]), mean(6.0)
@@ -121,7 +142,18 @@ class Mean(Metric):
 
 
 class Accuracy(Mean):
-    """The share of predictions equal to their labels."""
+    """The share of predictions equal to their labels.
+
+    Args:
+      name: A name for the metric's variables; None for that of the class.
+      dtype: The type of the sums, of floats.
+
+    >>> with tf.eager_mode():
+    ...     accuracy = tf.contrib.eager.metrics.Accuracy()
+    ...     _ = accuracy([1, 0, 1, 1], [1, 1, 1, 1])
+    ...     print(accuracy.result().numpy())
+    0.75
+    """
 
     def __init__(self, name: str | None = None, dtype: DType = dtypes.float64) -> None:
         super().__init__(name, dtype)
@@ -141,21 +173,55 @@ class Accuracy(Mean):
 
 
 class CategoricalAccuracy(Accuracy):
-    """The share of right predictions, labels and predictions being scores of the classes in the last dimension."""
+    """The share of right predictions, labels and predictions being scores of the classes in the last dimension.
+
+    Args:
+      name: A name for the metric's variables; None for that of the class.
+      dtype: The type of the sums, of floats.
+
+    >>> with tf.eager_mode():
+    ...     accuracy = tf.contrib.eager.metrics.CategoricalAccuracy()
+    ...     _ = accuracy([[0.0, 1.0], [1.0, 0.0]], [[0.2, 0.8], [0.4, 0.6]])
+    ...     print(accuracy.result().numpy())
+    0.5
+    """
 
     def _count(self, labels: Any, predictions: Any, weights: Any) -> None:
         super()._count(argmax(labels, -1), argmax(predictions, -1), weights)
 
 
 class SparseAccuracy(Accuracy):
-    """The share of right predictions, labels being numbers of classes and predictions scores of the classes."""
+    """The share of right predictions, labels being numbers of classes and predictions scores of the classes.
+
+    Args:
+      name: A name for the metric's variables; None for that of the class.
+      dtype: The type of the sums, of floats.
+
+    >>> with tf.eager_mode():
+    ...     accuracy = tf.contrib.eager.metrics.SparseAccuracy()
+    ...     _ = accuracy([1, 0], [[0.2, 0.8], [0.4, 0.6]])
+    ...     print(accuracy.result().numpy())
+    0.5
+    """
 
     def _count(self, labels: Any, predictions: Any, weights: Any) -> None:
         super()._count(labels, argmax(predictions, -1), weights)
 
 
 class BinaryAccuracy(Accuracy):
-    """The share of right predictions of two classes: one above ``threshold`` means the second class."""
+    """The share of right predictions of two classes: one above ``threshold`` means the second class.
+
+    Args:
+      threshold: The number above which a prediction means the second class.
+      name: A name for the metric's variables; None for that of the class.
+      dtype: The type of the sums, of floats.
+
+    >>> with tf.eager_mode():
+    ...     accuracy = tf.contrib.eager.metrics.BinaryAccuracy(threshold=0.5)
+    ...     _ = accuracy([1, 0], [0.8, 0.6])
+    ...     print(accuracy.result().numpy())
+    0.5
+    """
 
     def __init__(self, threshold: float, name: str | None = None, dtype: DType = dtypes.float64) -> None:
         super().__init__(name, dtype)

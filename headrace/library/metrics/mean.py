@@ -23,6 +23,17 @@ def mean(
 ) -> Result:  # fmt: skip
     """The (weighted) mean of all values seen.
 
+    Args:
+      values: A tensor of numbers.
+      weights: The weight of each element, which broadcasts to `values`; 0 leaves it out, None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
     >>> value, update = tf.metrics.mean([1.0, 3.0])
     >>> [v.name for v in tf.local_variables()]
     ['mean/total:0', 'mean/count:0']
@@ -51,7 +62,25 @@ def mean_tensor(
     values: Any, weights: Any = None, metrics_collections: Collections = None, updates_collections: Collections = None,
     name: str | None = None,
 ) -> Result:  # fmt: skip
-    """The mean of each element over all tensors seen; their shape must be known."""
+    """The mean of each element over all tensors seen; their shape must be known.
+
+    Args:
+      values: A tensor of numbers of known shape, the same for each batch.
+      weights: The weight of each element, which broadcasts to `values`; 0 leaves it out, None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float32 tensors of the shape of `values`: the value so far, and the update, which takes one more batch into
+      account. Initialize the local variables first.
+
+    >>> value, update = tf.metrics.mean_tensor(tf.constant([1.0, 3.0]))
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    array([1., 3.], dtype=float32)
+    """
     with variable_scope(name, "mean", (values, weights)):
         values = math.cast(values, dtypes.float32)
         total = metric_variable(values.shape, dtypes.float32, name="total_tensor")
@@ -75,6 +104,18 @@ def accuracy(
 ) -> Result:  # fmt: skip
     """How often predictions equal labels.
 
+    Args:
+      labels: The true classes, a tensor of the shape of `predictions`.
+      predictions: The predicted classes, a tensor; it is cast to the type of `labels`.
+      weights: The weight of each element, which broadcasts to `predictions`; 0 leaves it out, None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
     >>> value, update = tf.metrics.accuracy(labels=[1, 0, 1], predictions=[1, 1, 1])
     >>> with tf.Session() as session:
     ...     session.run(tf.local_variables_initializer())
@@ -92,7 +133,26 @@ def percentage_below(
     values: Any, threshold: float, weights: Any = None, metrics_collections: Collections = None,
     updates_collections: Collections = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """How many of the values are below the threshold, from 0 to 1."""
+    """How many of the values are below the threshold, from 0 to 1.
+
+    Args:
+      values: A tensor of real numbers.
+      threshold: A number.
+      weights: The weight of each element, which broadcasts to `values`; 0 leaves it out, None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.metrics.percentage_below([1.0, 2.0, 3.0, 4.0], threshold=2.5)
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    np.float32(0.5)
+    """
     below = math.cast(raw_ops.Less(convert_to_tensor(values), threshold), dtypes.float32)
     return mean(below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold")
 
@@ -101,7 +161,26 @@ def mean_absolute_error(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
     updates_collections: Collections = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """The mean of ``|predictions - labels|``."""
+    """The mean of ``|predictions - labels|``.
+
+    Args:
+      labels: The true values, a tensor of the shape of `predictions`.
+      predictions: The predicted values, a tensor of numbers.
+      weights: The weight of each element, which broadcasts to `predictions`; 0 leaves it out, None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.metrics.mean_absolute_error(labels=[1.0, 2.0], predictions=[1.0, 4.0])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    np.float32(1.0)
+    """
     predictions, labels, weights = as_floats(predictions, labels, weights)
     errors = raw_ops.Abs(raw_ops.Sub(predictions, labels))
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_absolute_error")
@@ -111,7 +190,26 @@ def mean_squared_error(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
     updates_collections: Collections = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """The mean of ``(predictions - labels) ** 2``."""
+    """The mean of ``(predictions - labels) ** 2``.
+
+    Args:
+      labels: The true values, a tensor of the shape of `predictions`.
+      predictions: The predicted values, a tensor of numbers.
+      weights: The weight of each element, which broadcasts to `predictions`; 0 leaves it out, None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.metrics.mean_squared_error(labels=[1.0, 2.0], predictions=[1.0, 4.0])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    np.float32(2.0)
+    """
     predictions, labels, weights = as_floats(predictions, labels, weights)
     errors = raw_ops.SquaredDifference(labels, predictions)
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_squared_error")
@@ -121,7 +219,26 @@ def root_mean_squared_error(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Collections = None,
     updates_collections: Collections = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """The square root of the mean squared error."""
+    """The square root of the mean squared error.
+
+    Args:
+      labels: The true values, a tensor of the shape of `predictions`.
+      predictions: The predicted values, a tensor of numbers.
+      weights: The weight of each element, which broadcasts to `predictions`; 0 leaves it out, None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.metrics.root_mean_squared_error(labels=[1.0, 2.0], predictions=[4.0, 5.0])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    np.float32(3.0)
+    """
     value, update = mean_squared_error(labels, predictions, weights, name=name or "root_mean_squared_error")
     root = raw_ops.Sqrt(value)
     return collected(root, raw_ops.Sqrt(update), metrics_collections, updates_collections)
@@ -131,7 +248,27 @@ def mean_relative_error(
     labels: Any, predictions: Any, normalizer: Any, weights: Any = None, metrics_collections: Collections = None,
     updates_collections: Collections = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """The mean of ``|predictions - labels| / normalizer``; elements whose normalizer is zero count as no error."""
+    """The mean of ``|predictions - labels| / normalizer``; elements whose normalizer is zero count as no error.
+
+    Args:
+      labels: The true values, a tensor of the shape of `predictions`.
+      predictions: The predicted values, a tensor of numbers.
+      normalizer: What each error is divided by, a tensor of the shape of `predictions`.
+      weights: The weight of each element, which broadcasts to `predictions`; 0 leaves it out, None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.metrics.mean_relative_error(labels=[1.0, 4.0], predictions=[1.0, 2.0], normalizer=[1.0, 4.0])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    np.float32(0.25)
+    """
     predictions, labels, weights = as_floats(predictions, labels, weights)
     normalizer = math.cast(normalizer, dtypes.float32)
     predictions, normalizer = _same_rank(predictions, normalizer)
@@ -151,7 +288,27 @@ def mean_cosine_distance(
     labels: Any, predictions: Any, dim: int, weights: Any = None, metrics_collections: Collections = None,
     updates_collections: Collections = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """The mean of one minus the cosine along ``dim``; both must be of unit length already."""
+    """The mean of one minus the cosine along ``dim``; both must be of unit length already.
+
+    Args:
+      labels: The true vectors, a tensor of the shape of `predictions`.
+      predictions: The predicted vectors, a tensor of numbers.
+      dim: The axis of the vectors.
+      weights: The weight of each vector, with size 1 along `dim`; None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.metrics.mean_cosine_distance(labels=[[0.0, 1.0]], predictions=[[1.0, 0.0]], dim=1)
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    np.float32(1.0)
+    """
     predictions, labels, weights = as_floats(predictions, labels, weights)
     products = raw_ops.Sum(raw_ops.Mul(predictions, labels), [dim], keep_dims=True)
     value, update = mean(products, weights, name=name or "mean_cosine_distance")

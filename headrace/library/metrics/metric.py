@@ -21,13 +21,39 @@ Result = tuple[Any, Any]
 Collections = str | Sequence[str] | None
 
 
+def help_text(summary: str, arguments: str, weights: str, returns: str, example: str) -> str:
+    """The docstring of a metric that a factory makes: ``example`` is a call, and what its update gives."""
+    call, _, shown = example.partition(" -> ")
+    return f"""{summary}
+
+Args:
+{arguments}
+  weights: {weights}; 0 leaves it out, None counts all as 1.
+  metrics_collections: The collections to add the value to; None for none.
+  updates_collections: The collections to add the update to; None for none.
+  name: A name for the variables' scope; None for that of the metric.
+
+Returns:
+  Two {returns}: the value so far, and the update, which takes one more batch into account. Initialize the local
+  variables first.
+
+>>> value, update = {call}
+>>> with tf.Session() as session:
+...     session.run(tf.local_variables_initializer())
+...     session.run(update).tolist()
+{shown}
+"""
+
+
 def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None) -> Any:
     """A zero that counts: in LOCAL_VARIABLES and METRIC_VARIABLES, not trained, not saved."""
-    return Variable(
+    variable: Any = Variable(
         lambda: creation.zeros(shape, dtype), trainable=False, validate_shape=validate_shape, name=name,
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
         synchronization=VariableSynchronization.ON_READ, aggregation=VariableAggregation.SUM,
     )  # fmt: skip
+    variable._reads_all = True  # in a distribution strategy a metric's value is that of all replicas
+    return variable
 
 
 def collected(value: Any, update: Any, metrics_collections: Collections, updates_collections: Collections) -> Result:

@@ -12,7 +12,7 @@ from headrace.graph.operation import Tensor
 from headrace.library.control.assertion import assert_greater_equal, assert_less_equal
 from headrace.library.factory import called
 from headrace.library.losses.weights import broadcast_weights
-from headrace.library.metrics.metric import Collections, Result, collected, fitted, metric_variable
+from headrace.library.metrics.metric import Collections, Result, collected, fitted, help_text, metric_variable
 from headrace.library.numeric import math, reduction
 from headrace.library.scope import control_dependencies
 from headrace.library.state import assign
@@ -38,6 +38,16 @@ def _counts_at(
         predictions, labels, weights = fitted(
             math.cast(predictions, dtypes.float32), math.cast(labels, dtypes.bool), weights
         )
+    sum_of = sums_at(labels, predictions, thresholds, weights)
+    values, updates = {}, {}
+    for key in includes:
+        values[key] = metric_variable([len(thresholds)], dtypes.float32, name=_NAMES[key])
+        updates[key] = assign.assign_add(values[key], sum_of(key))
+    return values, updates
+
+
+def sums_at(labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any) -> Callable[[str], Tensor]:
+    """A function of "tp", "fn", "tn" or "fp": how many there are at each threshold, weighed; labels are truth values."""
     limits = constant([[t] for t in thresholds], dtypes.float32)
     above = raw_ops.Greater(array.reshape(predictions, [1, -1]), limits)
     truth = array.reshape(labels, [1, -1])
@@ -46,14 +56,14 @@ def _counts_at(
         weights = array.reshape(weights, [1, -1])
     signs = {"p": above, "n": raw_ops.LogicalNot(above)}
     truths = {"tp": truth, "fn": truth, "tn": raw_ops.LogicalNot(truth), "fp": raw_ops.LogicalNot(truth)}
-    values, updates = {}, {}
-    for key in includes:
-        values[key] = metric_variable([len(thresholds)], dtypes.float32, name=_NAMES[key])
+
+    def sum_of(key: str) -> Tensor:
         matches = math.cast(raw_ops.LogicalAnd(truths[key], signs[key[1]]), dtypes.float32)
         if weights is not None:
             matches = math.multiply(matches, weights)
-        updates[key] = assign.assign_add(values[key], reduction.reduce_sum(matches, 1))
-    return values, updates
+        return reduction.reduce_sum(matches, 1)
+
+    return sum_of
 
 
 def _tensor(value: Any) -> Tensor:
@@ -61,8 +71,20 @@ def _tensor(value: Any) -> Tensor:
     return predictions
 
 
-def _counted(key: str, text: str) -> Callable[..., Result]:
-    @called(f"{_NAMES[key]}_at_thresholds", text)
+def _help(title: str, summary: str, shown: str) -> str:
+    return help_text(
+        summary,
+        "  labels: The truth, a tensor of the shape of `predictions`; what is not 0 is true.\n"
+        "  predictions: A tensor of floats from 0 to 1.\n"
+        "  thresholds: A list of numbers from 0 to 1.",
+        "The weight of each element, which broadcasts to `predictions`",
+        "float32 vectors with an element for each threshold",
+        f"tf.metrics.{title}([1, 1, 0, 0], [0.9, 0.4, 0.6, 0.1], thresholds=[0.2, 0.5]) -> {shown}",
+    )
+
+
+def _counted(key: str, summary: str, shown: str) -> Callable[..., Result]:
+    @called(f"{_NAMES[key]}_at_thresholds", _help(f"{_NAMES[key]}_at_thresholds", summary, shown))
     def metric(
         labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
         metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
@@ -75,14 +97,14 @@ def _counted(key: str, text: str) -> Callable[..., Result]:
     return metric
 
 
-true_positives_at_thresholds = _counted("tp", "How many are true and above each threshold.")
-true_negatives_at_thresholds = _counted("tn", "How many are false and not above each threshold.")
-false_positives_at_thresholds = _counted("fp", "How many are false but above each threshold.")
-false_negatives_at_thresholds = _counted("fn", "How many are true but not above each threshold.")
+true_positives_at_thresholds = _counted("tp", "How many are true and above each threshold.", "[2.0, 1.0]")
+true_negatives_at_thresholds = _counted("tn", "How many are false and not above each threshold.", "[1.0, 1.0]")
+false_positives_at_thresholds = _counted("fp", "How many are false but above each threshold.", "[1.0, 1.0]")
+false_negatives_at_thresholds = _counted("fn", "How many are true but not above each threshold.", "[0.0, 1.0]")
 
 
-def _part(title: str, mistakes: str, text: str) -> Callable[..., Result]:
-    @called(f"{title}_at_thresholds", text)
+def _part(title: str, mistakes: str, summary: str, shown: str) -> Callable[..., Result]:
+    @called(f"{title}_at_thresholds", _help(f"{title}_at_thresholds", summary, shown))
     def metric(
         labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
         metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
@@ -96,8 +118,10 @@ def _part(title: str, mistakes: str, text: str) -> Callable[..., Result]:
     return metric
 
 
-precision_at_thresholds = _part("precision", "fp", "The part of those above each threshold that are true.")
-recall_at_thresholds = _part("recall", "fn", "The part of the true ones that are above each threshold.")
+precision_at_thresholds = _part(
+    "precision", "fp", "The part of those above each threshold that are true.", "[0.666..., 0.5]"
+)
+recall_at_thresholds = _part("recall", "fn", "The part of the true ones that are above each threshold.", "[1.0, 0.5]")
 
 
 def _ratio(one: Any, other: Any, name: str | None = None) -> Tensor:
@@ -123,7 +147,28 @@ def sensitivity_at_specificity(
     labels: Any, predictions: Any, specificity: float, weights: Any = None, num_thresholds: int = 200,
     metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """The recall at the threshold where the specificity (of the false ones, how many are found) comes closest."""
+    """The recall at the threshold where the specificity (of the false ones, how many are found) comes closest.
+
+    Args:
+      labels: The truth, a tensor of the shape of `predictions`; what is not 0 is true.
+      predictions: A tensor of floats from 0 to 1.
+      specificity: The specificity to come close to, from 0 to 1.
+      weights: The weight of each element, which broadcasts to `predictions`; 0 leaves it out, None counts all as 1.
+      num_thresholds: How many thresholds from 0 to 1 are tried.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.metrics.sensitivity_at_specificity([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], specificity=0.9)
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update).round(3)
+    np.float32(0.5)
+    """
     _check_part("specificity", specificity)
     with variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights)):
         values, updates = _counts_at(labels, _tensor(predictions), _spread(num_thresholds), weights)
@@ -141,7 +186,28 @@ def specificity_at_sensitivity(
     labels: Any, predictions: Any, sensitivity: float, weights: Any = None, num_thresholds: int = 200,
     metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """The specificity at the last threshold where the recall comes closest."""
+    """The specificity at the last threshold where the recall comes closest.
+
+    Args:
+      labels: The truth, a tensor of the shape of `predictions`; what is not 0 is true.
+      predictions: A tensor of floats from 0 to 1.
+      sensitivity: The recall to come close to, from 0 to 1.
+      weights: The weight of each element, which broadcasts to `predictions`; 0 leaves it out, None counts all as 1.
+      num_thresholds: How many thresholds from 0 to 1 are tried.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.metrics.specificity_at_sensitivity([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], sensitivity=0.9)
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update).round(3)
+    np.float32(0.5)
+    """
     _check_part("sensitivity", sensitivity)
     with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
         values, updates = _counts_at(labels, _tensor(predictions), _spread(num_thresholds), weights)
@@ -167,6 +233,28 @@ def auc(
     """The area under the ROC curve, or with ``curve="PR"`` under precision over recall, by a Riemann sum.
 
     ``summation_method``: "trapezoidal", "minoring", "majoring", or "careful_interpolation", which is right for PR.
+
+    Args:
+      labels: The truth, a tensor of the shape of `predictions`; what is not 0 is true.
+      predictions: A tensor of floats from 0 to 1.
+      weights: The weight of each element, which broadcasts to `predictions`; 0 leaves it out, None counts all as 1.
+      num_thresholds: How many thresholds from 0 to 1 are tried, if `thresholds` is None.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      curve: "ROC" or "PR".
+      name: A name for the variables' scope; None for that of the metric.
+      summation_method: How the area between two thresholds is computed.
+      thresholds: The thresholds to try between 0 and 1, rising; None for even ones.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.metrics.auc([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update).round(3)
+    np.float32(0.75)
     """
     if curve not in ("ROC", "PR"):
         raise ValueError(f"Curve must be either ROC or PR. Curve {curve} is unknown.")
@@ -184,7 +272,7 @@ def auc(
 
 def _area(counts: Counts, curve: str, method: str, name: str) -> Tensor:
     if curve == "PR" and method == "careful_interpolation":
-        return _interpolated_area(counts["tp"], counts["fp"], counts["fn"])
+        return interpolated_area(counts["tp"], counts["fp"], counts["fn"])
     smooth = 1.0e-6
     tp, fn, tn, fp = (counts[key] for key in ("tp", "fn", "tn", "fp"))
     recall = (tp + smooth) / (tp + fn + smooth)
@@ -200,7 +288,7 @@ def _area(counts: Counts, curve: str, method: str, name: str) -> Tensor:
     return reduction.reduce_sum((x[:-1] - x[1:]) * height(y[:-1], y[1:]), name=name)
 
 
-def _interpolated_area(tp: Any, fp: Any, fn: Any) -> Tensor:
+def interpolated_area(tp: Any, fp: Any, fn: Any) -> Tensor:
     """Between two thresholds the true positives grow linearly with all positives (Davis and Goadrich, 2006)."""
     gained = tp[:-1] - tp[1:]
     positives = tp + fp

@@ -18,7 +18,7 @@ from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor, SparseTensorValue
 from headrace.library.factory import called
 from headrace.library.losses.weights import broadcast_weights
-from headrace.library.metrics.metric import Collections, Result, collected, metric_variable
+from headrace.library.metrics.metric import Collections, Result, collected, help_text, metric_variable
 from headrace.library.numeric import math, reduction
 from headrace.library.scope import name_scope
 from headrace.library.state import assign
@@ -99,8 +99,26 @@ def _top(predictions: Any, k: int) -> Tensor:
     return reduction.top_k(predictions, k)[1]
 
 
-def _at_top_k(title: str, mistakes: str) -> Callable[..., Result]:
-    @called(f"{title}_at_top_k", f"``{title}_at_k`` for classes chosen already.")
+def _help(title: str, summary: str, predictions: str, k: str, example: str) -> str:
+    return help_text(
+        summary,
+        "  labels: The true classes, integers [..., labels], or [...] for one each, or a `tf.SparseTensor` with any number.\n"
+        f"  {predictions}\n  k: {k}\n  class_id: The only class to count; None for all.",
+        "The weight of each example, which broadcasts to the shape of the examples",
+        "float64 scalars",
+        f"tf.metrics.{title}({example}",
+    )
+
+
+def _at_top_k(title: str, mistakes: str, summary: str, shown: str) -> Callable[..., Result]:
+    text = _help(
+        f"{title}_at_top_k", f"{summary}\n\n``{title}_at_k`` for classes chosen already.",
+        "predictions_idx: The chosen classes of each example, integers [..., chosen].",
+        "How many were chosen, for the names of variables; None leaves it out.",
+        f"[[1, 2]], [[0, 1, 3]]) -> {shown}",
+    )  # fmt: skip
+
+    @called(f"{title}_at_top_k", text)
     def metric(
         labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
         metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
@@ -118,11 +136,18 @@ def _at_top_k(title: str, mistakes: str) -> Callable[..., Result]:
     return metric
 
 
-recall_at_top_k = _at_top_k("recall", "false_negative")
-precision_at_top_k = _at_top_k("precision", "false_positive")
+recall_at_top_k = _at_top_k("recall", "false_negative", "The part of the true classes that are chosen.", "0.5")
+precision_at_top_k = _at_top_k(
+    "precision", "false_positive", "The part of the chosen classes that are true.", "0.333..."
+)
 
 
-def _of_best(title: str, of_chosen: Callable[..., Result], text: str) -> Callable[..., Result]:
+def _of_best(title: str, of_chosen: Callable[..., Result], summary: str, shown: str) -> Callable[..., Result]:
+    text = _help(
+        f"{title}_at_k", summary, "predictions: The scores of the classes, a float tensor [..., classes].",
+        "How many of the best predictions count.", f"[[1, 2]], [[0.3, 0.4, 0.1, 0.2]], k=3) -> {shown}",
+    )  # fmt: skip
+
     @called(f"{title}_at_k", text)
     def metric(
         labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
@@ -137,18 +162,40 @@ def _of_best(title: str, of_chosen: Callable[..., Result], text: str) -> Callabl
 
 
 recall_at_k = _of_best(
-    "recall", recall_at_top_k, "The part of the true classes that are among the k with the highest predictions."
+    "recall", recall_at_top_k, "The part of the true classes that are among the k with the highest predictions.", "0.5"
 )
 precision_at_k = sparse_precision_at_k = _of_best(
-    "precision", precision_at_top_k, "The part of the k classes with the highest predictions that are true."
-)
+    "precision", precision_at_top_k, "The part of the k classes with the highest predictions that are true.",
+    "0.333...",
+)  # fmt: skip
 
 
 def average_precision_at_k(
     labels: Any, predictions: Any, k: int, weights: Any = None, metrics_collections: Collections = None,
     updates_collections: Collections = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """The mean over examples of the precision at each true class among the k best predictions."""
+    """The mean over examples of the precision at each true class among the k best predictions.
+
+    Args:
+      labels: The true classes, int64 [..., labels], or a `tf.SparseTensor` with any number of them for each example.
+      predictions: The scores of the classes, a float tensor [..., classes].
+      k: How many of the best predictions count.
+      weights: The weight of each example, which broadcasts to the shape of `labels` without its last dimension; None
+        counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for that of the metric.
+
+    Returns:
+      Two float64 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.metrics.average_precision_at_k([[1]], [[0.5, 0.3, 0.2]], k=2)
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    np.float64(0.5)
+    """
     if k < 1:
         raise ValueError(f"Invalid k={k}.")
     with name_scope(name, _at_k("average_precision", k), [predictions]) as scope:

@@ -36,7 +36,27 @@ def _sample(op_type: str, true_classes: Any, seed: int | None, name: str | None,
     return Sampled(*getattr(raw_ops, op_type)(true_classes, seed=seed1 or 0, seed2=seed2 or 0, name=name, **attrs))
 
 
-def _sampler(name: str, op_type: str, text: str) -> Callable[..., Sampled]:
+def _sampler(name: str, op_type: str, summary: str) -> Callable[..., Sampled]:
+    text = f"""{summary}
+
+Args:
+  true_classes: An int64 matrix [batch, num_true]: the classes that are right.
+  num_true: How many right classes each example has.
+  num_sampled: How many classes to draw.
+  unique: Whether the drawn classes all differ.
+  range_max: How many classes there are.
+  seed: A seed for the draws; None takes it from `tf.set_random_seed`, or draws one.
+  name: A name for the op.
+
+Returns:
+  A named tuple: `sampled_candidates`, int64 [num_sampled], and how often the true and the drawn classes are expected:
+  `true_expected_count` [batch, num_true] and `sampled_expected_count` [num_sampled].
+
+>>> drawn = tf.nn.{name}([[0]], 1, num_sampled=3, unique=True, range_max=3)
+>>> sorted(tf.Session().run(drawn.sampled_candidates).tolist())
+[0, 1, 2]
+"""
+
     @called(name, text)
     def sampler(
         true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int | None = None,
@@ -75,6 +95,30 @@ def fixed_unigram_candidate_sampler(
     """Classes drawn by given weights: ``unigrams``, or the last column of the lines of ``vocab_file``.
 
     Weights are raised to ``distortion``; the first ``num_reserved_ids`` classes are never drawn.
+
+    Args:
+      true_classes: An int64 matrix [batch, num_true]: the classes that are right.
+      num_true: How many right classes each example has.
+      num_sampled: How many classes to draw.
+      unique: Whether the drawn classes all differ.
+      range_max: How many classes there are, reserved ones included; with several shards, those of this one.
+      vocab_file: A text file with a line for each class, whose last column, after a comma, is its weight; '' for
+        none.
+      distortion: The exponent of the weights: 1.0 takes them as they are, 0.0 makes all equal.
+      num_reserved_ids: How many classes come before those that have weights.
+      num_shards: How many parts the classes are divided into, for drawing in several programs.
+      shard: Which part to draw from, below `num_shards`.
+      unigrams: The weight of each class; give either this or `vocab_file`.
+      seed: A seed for the draws; None takes it from `tf.set_random_seed`, or draws one.
+      name: A name for the op.
+
+    Returns:
+      A named tuple: `sampled_candidates`, int64 [num_sampled], and how often the true and the drawn classes are
+      expected: `true_expected_count` [batch, num_true] and `sampled_expected_count` [num_sampled].
+
+    >>> drawn = tf.nn.fixed_unigram_candidate_sampler([[0]], 1, 2, False, 3, unigrams=[0.0, 1.0, 0.0])
+    >>> tf.Session().run(drawn.sampled_candidates).tolist()
+    [1, 1]
     """
     return _sample(
         "FixedUnigramCandidateSampler", true_classes, seed, name,
@@ -87,7 +131,23 @@ def fixed_unigram_candidate_sampler(
 def all_candidate_sampler(
     true_classes: Any, num_true: int, num_sampled: int, unique: bool, seed: int | None = None, name: str | None = None
 ) -> Sampled:
-    """Every class below ``num_sampled``: for tests, and for comparing with the full loss."""
+    """Every class below ``num_sampled``: for tests, and for comparing with the full loss.
+
+    Args:
+      true_classes: An int64 matrix [batch, num_true]: the classes that are right.
+      num_true: How many right classes each example has.
+      num_sampled: How many classes there are.
+      unique: Accepted for the sake of the other samplers; the classes always differ.
+      seed: Accepted for the sake of the other samplers; nothing is drawn.
+      name: A name for the op.
+
+    Returns:
+      A named tuple: `sampled_candidates`, int64 [num_sampled], and how often the true and the drawn classes are
+      expected, which is once: `true_expected_count` [batch, num_true] and `sampled_expected_count` [num_sampled].
+
+    >>> tf.Session().run(tf.nn.all_candidate_sampler([[1]], 1, 3, True).sampled_candidates).tolist()
+    [0, 1, 2]
+    """
     return _sample(
         "AllCandidateSampler", true_classes, seed, name, num_true=num_true, num_sampled=num_sampled, unique=unique
     )
@@ -96,7 +156,22 @@ def all_candidate_sampler(
 def compute_accidental_hits(
     true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None, name: str | None = None
 ) -> Any:
-    """Where true classes were drawn as candidates: (row, position among the candidates, the lowest float)."""
+    """Where true classes were drawn as candidates: (row, position among the candidates, the lowest float).
+
+    Args:
+      true_classes: An int64 matrix [batch, num_true]: the classes that are right.
+      sampled_candidates: An int64 vector: the classes that a sampler drew.
+      num_true: How many right classes each example has.
+      seed: Accepted for TensorFlow's sake; nothing is drawn.
+      name: A name for the op.
+
+    Returns:
+      A named tuple of vectors with an element for each hit: `indices` int32, `ids` int64 and `weights` float32.
+
+    >>> hits = tf.nn.compute_accidental_hits([[7], [4]], [3, 4], num_true=1)
+    >>> tf.Session().run([hits[0], hits[1]])
+    [array([1], dtype=int32), array([1])]
+    """
     seed1, seed2 = get_seed(seed)
     return raw_ops.ComputeAccidentalHits(
         true_classes, sampled_candidates, num_true, seed=seed1 or 0, seed2=seed2 or 0, name=name
@@ -115,6 +190,27 @@ def nce_loss(
 
     ``weights`` [num_classes, dim] (or shards of it), ``biases`` [num_classes], ``labels`` [batch, num_true] int64,
     ``inputs`` [batch, dim].  ``sampled_values`` come from a sampler; the log-uniform one by default.
+
+    Args:
+      weights: A tensor [num_classes, dim], a list of its shards, or a partitioned variable.
+      biases: A tensor [num_classes].
+      labels: An int64 matrix [batch, num_true]: the classes that are right.
+      inputs: A tensor [batch, dim]: what the network computed for each example.
+      num_sampled: How many classes to draw for the batch.
+      num_classes: How many classes there are.
+      num_true: How many right classes each example has.
+      sampled_values: What a candidate sampler gives; None draws by `tf.nn.log_uniform_candidate_sampler`.
+      remove_accidental_hits: Whether drawn classes that are right do not count.
+      partition_strategy: How shards hold the rows: 'mod' or 'div', as in `tf.nn.embedding_lookup`.
+      name: A name for the op.
+
+    Returns:
+      A vector [batch] of losses.
+
+    >>> sampled = tf.nn.all_candidate_sampler([[1]], 1, 3, True)
+    >>> loss = tf.nn.nce_loss(tf.zeros([3, 2]), tf.zeros([3]), [[1]], tf.ones([1, 2]), 3, 3, sampled_values=sampled)
+    >>> tf.Session().run(loss).round(3)
+    array([2.773], dtype=float32)
     """
     logits, targets = _sampled_logits(
         weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, True,
@@ -129,7 +225,31 @@ def sampled_softmax_loss(
     sampled_values: Any = None, remove_accidental_hits: bool = True, partition_strategy: str = "mod",
     name: str = "sampled_softmax_loss", seed: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Softmax cross-entropy over the true and a few sampled classes: a fast stand-in for the full loss in training."""
+    """Softmax cross-entropy over the true and a few sampled classes: a fast stand-in for the full loss in training.
+
+    Args:
+      weights: A tensor [num_classes, dim], a list of its shards, or a partitioned variable.
+      biases: A tensor [num_classes].
+      labels: An int64 matrix [batch, num_true]: the classes that are right.
+      inputs: A tensor [batch, dim]: what the network computed for each example.
+      num_sampled: How many classes to draw for the batch.
+      num_classes: How many classes there are.
+      num_true: How many right classes each example has.
+      sampled_values: What a candidate sampler gives; None draws by `tf.nn.log_uniform_candidate_sampler`.
+      remove_accidental_hits: Whether drawn classes that are right do not count.
+      partition_strategy: How shards hold the rows: 'mod' or 'div', as in `tf.nn.embedding_lookup`.
+      name: A name for the op.
+      seed: A seed for the draws; None takes it from `tf.set_random_seed`, or draws one.
+
+    Returns:
+      A vector [batch] of losses.
+
+    >>> sampled = tf.nn.all_candidate_sampler([[1]], 1, 3, True)
+    >>> weights, biases, inputs = tf.zeros([3, 2]), tf.zeros([3]), tf.ones([1, 2])
+    >>> loss = tf.nn.sampled_softmax_loss(weights, biases, [[1]], inputs, 3, 3, sampled_values=sampled)
+    >>> tf.Session().run(loss).round(3)
+    array([1.099], dtype=float32)
+    """
     logits, targets = _sampled_logits(
         weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, True,
         remove_accidental_hits, partition_strategy, name, seed,

@@ -15,6 +15,14 @@ from headrace.library.tensor import array, creation, indexing
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Labels [batch, time] with each run of equal ones as one -> them, filled up with zeros, and the new lengths.
 
+    Args:
+      labels: A tensor [batch, time] of labels.
+      seq_length: A vector [batch] of integers: how many labels of each row count.
+      name: A name for the op.
+
+    Returns:
+      Two tensors: the labels [batch, the largest new length], and the lengths [batch].
+
     >>> tf.Session().run(tf.nn.collapse_repeated([[1, 1, 2, 2, 1]], [5]))
     (array([[1, 2, 1]], dtype=int32), array([3], dtype=int32))
     """
@@ -36,7 +44,19 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
 
 
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The distinct labels of each row of a dense [batch, time], filled up with zeros, and the place of each label in them."""
+    """The distinct labels of each row of a dense [batch, time], filled up with zeros, and the place of each label in them.
+
+    Args:
+      labels: A tensor [batch, time] of labels.
+      name: A name for the op.
+
+    Returns:
+      Two tensors [batch, time]: the distinct labels, and int32 places.
+
+    >>> unique, places = tf.nn.ctc_unique_labels([[3, 5, 3]])
+    >>> [one.tolist() for one in tf.Session().run([unique, places])]
+    [[[3, 5, 0]], [[0, 1, 0]]]
+    """
     with name_scope(name, "ctc_unique_labels", [labels]):
         rows = convert_to_tensor(labels, name="labels")
         same = math.equal(array.expand_dims(rows, 2), array.expand_dims(rows, 1))

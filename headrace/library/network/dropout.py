@@ -24,6 +24,17 @@ def dropout(
 
     Give one of the two; ``noise_shape`` broadcasts the choice: ``[batch, 1, 1, channels]`` drops whole channels.
 
+    Args:
+      x: A tensor of floats.
+      keep_prob: The probability to keep an element, above 0 and at most 1.
+      noise_shape: The shape of the choice, which broadcasts to that of `x`; None for that of `x`.
+      seed: A seed for the choice; None takes it from `tf.set_random_seed`, or draws one.
+      name: A name for the op.
+      rate: The probability to drop an element, at least 0 and below 1.
+
+    Returns:
+      A tensor of the type and shape of `x`; `x` itself if nothing is dropped.
+
     >>> x = tf.ones([1000])
     >>> kept = tf.Session().run(tf.nn.dropout(x, rate=0.5, seed=1))
     >>> sorted(set(kept.tolist()))

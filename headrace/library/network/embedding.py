@@ -24,6 +24,17 @@ def embedding_lookup(
     ``i % n``; with "div" shards hold consecutive rows, the first ones one more if need be.  Rows longer than
     ``max_norm`` are scaled down to it.
 
+    Args:
+      params: A tensor or variable [rows, ...], a list of its shards, or a partitioned variable.
+      ids: A tensor of int32 or int64.
+      partition_strategy: How several shards hold the rows: 'mod' or 'div'.
+      name: A name for the op.
+      validate_indices: Accepted for TensorFlow's sake; it changes nothing.
+      max_norm: The largest Euclidean norm of a row; None for no limit.
+
+    Returns:
+      A tensor of the type of `params`: the shape of `ids`, then that of a row.
+
     >>> table = tf.constant([[0.0, 0.1], [1.0, 1.1], [2.0, 2.1]])
     >>> tf.Session().run(tf.nn.embedding_lookup(table, [2, 0]))
     array([[2. , 2.1],

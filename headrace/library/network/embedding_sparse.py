@@ -9,7 +9,8 @@ from headrace.core.shape import unknown_shape
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor, SparseTensorValue
 from headrace.library.network.embedding import embedding_lookup
-from headrace.library.numeric.math import cast, div, greater, greater_equal, pow, sqrt
+from headrace.library.numeric.division import div
+from headrace.library.numeric.math import cast, greater, greater_equal, pow, sqrt
 from headrace.library.numeric.reduction import reduce_prod
 from headrace.library.numeric.segment import segment_sum, sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum
 from headrace.library.scope import name_scope
@@ -31,6 +32,23 @@ def embedding_lookup_sparse(
 
     ``sp_weights`` (None: all 1) holds one weight for each id.  Every row needs an id; see
     ``safe_embedding_lookup_sparse`` otherwise.
+
+    Args:
+      params: A tensor or variable [rows, ...], a list of its shards, or a partitioned variable.
+      sp_ids: A `tf.SparseTensor` [batch, ids] of int32 or int64.
+      sp_weights: A `tf.SparseTensor` with the indices of `sp_ids`: the weight of each id; None for 1.
+      partition_strategy: How several shards hold the rows: 'mod' or 'div'.
+      name: A name for the op.
+      combiner: 'mean', 'sqrtn' or 'sum'; None is 'mean'.
+      max_norm: The largest Euclidean norm of an embedding; None for no limit.
+
+    Returns:
+      A tensor [batch, ...] with the shape of an embedding for the rest.
+
+    >>> ids = tf.SparseTensor([[0, 0], [0, 1]], [0, 2], [1, 2])
+    >>> table = tf.constant([[1.0], [2.0], [3.0]])
+    >>> tf.Session().run(tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum")).tolist()
+    [[4.0]]
     """
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINERS:
@@ -94,6 +112,24 @@ def safe_embedding_lookup_sparse(
 
     A row without ids gets the embedding of ``default_id``, or zeros.  ``sparse_ids`` may have more than two dimensions;
     the last one is combined.
+
+    Args:
+      embedding_weights: A tensor or variable [rows, dim], a list of its shards, or a partitioned variable.
+      sparse_ids: A `tf.SparseTensor` [..., ids] of int32 or int64.
+      sparse_weights: A `tf.SparseTensor` with the indices of `sparse_ids`: the weight of each id; None for 1.
+      combiner: 'mean', 'sqrtn' or 'sum'. With 'sum', weights of any sign count.
+      default_id: The id for rows without ids; None gives them zeros.
+      name: A name for the op.
+      partition_strategy: How several shards hold the rows: 'mod' or 'div'.
+      max_norm: The largest Euclidean norm of an embedding; None for no limit.
+
+    Returns:
+      A tensor [..., dim].
+
+    >>> ids = tf.SparseTensor([[0, 0]], [1], [2, 1])
+    >>> table = tf.constant([[1.0], [2.0], [3.0]])
+    >>> tf.Session().run(tf.nn.safe_embedding_lookup_sparse(table, ids)).tolist()
+    [[2.0], [0.0]]
     """
     tables = _tables(embedding_weights, "embedding_weights")
     ids = _sparse(sparse_ids, "sparse_ids")

@@ -15,7 +15,18 @@ from headrace.library.scope import name_scope
 
 @learned
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """``sum(t ** 2) / 2``."""
+    """``sum(t ** 2) / 2``.
+
+    Args:
+      t: A tensor of floats.
+      name: A name for the op.
+
+    Returns:
+      A scalar of the type of `t`.
+
+    >>> tf.Session().run(tf.nn.l2_loss([3.0, 4.0]))
+    np.float32(12.5)
+    """
     return raw_ops.L2Loss(t, name=name)
 
 
@@ -24,6 +35,15 @@ def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
     """The cross entropy of sigmoid(logits) with respect to ``labels``, element by element, stable for large logits.
+
+    Args:
+      _sentinel: Stands for "by name only": give all arguments by name, and this one not at all.
+      labels: A tensor of the type and shape of `logits`: probabilities from 0 to 1.
+      logits: A tensor of floats.
+      name: A name for the op.
+
+    Returns:
+      A tensor of losses of the type and shape of `logits`.
 
     >>> loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 0.0])
     >>> tf.Session().run(loss).round(3)
@@ -57,7 +77,22 @@ def _pair(labels: Any, logits: Any, what: str) -> tuple[Tensor, Tensor]:
 def weighted_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
 ) -> Tensor:
-    """``sigmoid_cross_entropy_with_logits`` with the positive examples counted ``pos_weight`` times."""
+    """``sigmoid_cross_entropy_with_logits`` with the positive examples counted ``pos_weight`` times.
+
+    Args:
+      labels: A tensor of the type and shape of `logits`: probabilities from 0 to 1.
+      logits: A tensor of floats.
+      pos_weight: The weight of positive examples, a number or a tensor that broadcasts.
+      name: A name for the op.
+      targets: Another name of `labels`; give one of them.
+
+    Returns:
+      A tensor of losses of the type and shape of `logits`.
+
+    >>> loss = tf.nn.weighted_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 0.0], pos_weight=2.0)
+    >>> tf.Session().run(loss).round(3)
+    array([1.386, 0.693], dtype=float32)
+    """
     labels = either("labels", labels, "targets", targets)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits, labels = _pair(labels, logits, "labels")
@@ -70,7 +105,20 @@ def weighted_cross_entropy_with_logits(
 
 
 def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
-    """``exp(log_input) - log_input * targets``, plus Stirling's approximation of ``log(targets!)`` if asked."""
+    """``exp(log_input) - log_input * targets``, plus Stirling's approximation of ``log(targets!)`` if asked.
+
+    Args:
+      targets: A tensor of the type and shape of `log_input`: the counts seen.
+      log_input: A tensor of floats: the logarithm of the expected count.
+      compute_full_loss: Whether to add the part that depends on `targets` only.
+      name: A name for the op.
+
+    Returns:
+      A tensor of losses of the type and shape of `log_input`.
+
+    >>> tf.Session().run(tf.nn.log_poisson_loss([2.0], [0.0])).tolist()
+    [1.0]
+    """
     with name_scope(name, "log_poisson_loss", [log_input, targets]):
         log_input, targets = _pair(targets, log_input, "targets")
         result = raw_ops.Sub(raw_ops.Exp(log_input), raw_ops.Mul(log_input, targets, name="mul"), name="sub")

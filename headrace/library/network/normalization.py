@@ -28,7 +28,23 @@ def moments(
     x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Mean and variance over ``axes``: ``mean, variance = tf.nn.moments(x, [0])``.  ``shift`` is no longer used."""
+    """Mean and variance over ``axes``: ``mean, variance = tf.nn.moments(x, [0])``.  ``shift`` is no longer used.
+
+    Args:
+      x: A tensor of floats.
+      axes: An axis, or a list of them.
+      shift: Accepted for TensorFlow's sake; it changes nothing.
+      name: A name for the op.
+      keep_dims: Another name of `keepdims`; give one of them.
+      keepdims: Whether the axes stay, with size 1.
+
+    Returns:
+      Two tensors of the type of `x`, without `axes`: mean and variance.
+
+    >>> mean, variance = tf.nn.moments(tf.constant([1.0, 3.0]), [0])
+    >>> tf.Session().run([mean, variance])
+    [np.float32(2.0), np.float32(1.0)]
+    """
     keep = _keep(keep_dims, keepdims)
     with name_scope(name, "moments", [x, axes]):
         x = convert_to_tensor(x, name="x")
@@ -53,12 +69,29 @@ def weighted_moments(
     x: Any, axes: Any, frequency_weights: Any, name: str | None = None, keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Mean and variance over ``axes`` with each element counted as often as its weight says."""
+    """Mean and variance over ``axes`` with each element counted as often as its weight says.
+
+    Args:
+      x: A tensor of floats.
+      axes: An axis, or a list of them.
+      frequency_weights: A tensor of weights, 0 or more, that broadcasts to the shape of `x`.
+      name: A name for the op.
+      keep_dims: Another name of `keepdims`; give one of them.
+      keepdims: Whether the axes stay, with size 1.
+
+    Returns:
+      Two tensors of the type of `x`, without `axes`: mean and variance.
+
+    >>> mean, variance = tf.nn.weighted_moments([1.0, 3.0], [0], [3.0, 1.0])
+    >>> tf.Session().run([mean, variance])
+    [np.float32(1.5), np.float32(0.75)]
+    """
     keep = _keep(keep_dims, keepdims)
     with name_scope(name, "weighted_moments", [x, frequency_weights, axes]):
         x = convert_to_tensor(x, name="x")
         weights = convert_to_tensor(frequency_weights, name="frequency_weights")
-        half = x.dtype in (dtypes.float16, dtypes.bfloat16)
+        dtype = x.dtype.base_dtype
+        half = dtype in (dtypes.float16, dtypes.bfloat16)
         if half:
             x = raw_ops.Cast(x, DstT=dtypes.float32)
         if weights.dtype != x.dtype:
@@ -74,7 +107,7 @@ def weighted_moments(
         if not keep:
             mean, variance = _squeeze(mean, axes), _squeeze(variance, axes)
         if half:
-            mean, variance = raw_ops.Cast(mean, DstT=dtypes.float16), raw_ops.Cast(variance, DstT=dtypes.float16)
+            mean, variance = raw_ops.Cast(mean, DstT=dtype), raw_ops.Cast(variance, DstT=dtype)
         return mean, variance
 
 
@@ -82,7 +115,23 @@ def sufficient_statistics(
     x: Any, axes: Any, shift: Any = None, keep_dims: bool | None = None, name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:  # fmt: skip
-    """(count, sum, sum of squares, shift) over ``axes``, from which ``normalize_moments`` gets mean and variance."""
+    """(count, sum, sum of squares, shift) over ``axes``, from which ``normalize_moments`` gets mean and variance.
+
+    Args:
+      x: A tensor of numbers.
+      axes: An axis, or a list of them.
+      shift: A number near the mean, subtracted first for accuracy; None for none.
+      keep_dims: Another name of `keepdims`; give one of them.
+      name: A name for the op.
+      keepdims: Whether the axes stay, with size 1.
+
+    Returns:
+      Four tensors of the type of `x`: a scalar, two without `axes`, and `shift`, which may be None.
+
+    >>> count, total, squares, shift = tf.nn.sufficient_statistics(tf.constant([1.0, 3.0]), [0])
+    >>> tf.Session().run([count, total, squares])
+    [np.float32(2.0), np.float32(4.0), np.float32(10.0)]
+    """
     keep = _keep(keep_dims, keepdims)
     axes = sorted({int(a) for a in np.atleast_1d(axes)})
     with name_scope(name, "sufficient_statistics", [x, shift]):
@@ -110,7 +159,22 @@ def _count(x: Tensor, axes: list[int]) -> Tensor:
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from ``sufficient_statistics``."""
+    """Mean and variance from ``sufficient_statistics``.
+
+    Args:
+      counts: How many elements were summed, a scalar.
+      mean_ss: The sum of the elements, each minus `shift`.
+      variance_ss: The sum of the squares of the elements, each minus `shift`.
+      shift: What was subtracted from each element; None for nothing.
+      name: A name for the op.
+
+    Returns:
+      Two tensors of the shape of `mean_ss`: mean and variance.
+
+    >>> mean, variance = tf.nn.normalize_moments(2.0, 4.0, 10.0, None)
+    >>> tf.Session().run([mean, variance])
+    [np.float32(2.0), np.float32(1.0)]
+    """
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
         divisor = raw_ops.Reciprocal(counts, name="divisor")
         if shift is not None:
@@ -126,7 +190,24 @@ def normalize_moments(
 def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
 ) -> Tensor:
-    """``scale * (x - mean) / sqrt(variance + variance_epsilon) + offset``; offset and scale may be None."""
+    """``scale * (x - mean) / sqrt(variance + variance_epsilon) + offset``; offset and scale may be None.
+
+    Args:
+      x: A tensor of floats.
+      mean: A tensor that broadcasts to the shape of `x`.
+      variance: A tensor that broadcasts to the shape of `x`.
+      offset: What is added at the end; None for nothing.
+      scale: What the normalized tensor is multiplied by; None for nothing.
+      variance_epsilon: A small number that keeps the divisor away from 0.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of `x`.
+
+    >>> y = tf.nn.batch_normalization([1.0, 3.0], 2.0, 1.0, offset=10.0, scale=2.0, variance_epsilon=0.0)
+    >>> tf.Session().run(y).tolist()
+    [8.0, 12.0]
+    """
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
         x = convert_to_tensor(x, name="x")
         mean, variance = convert_to_tensor(mean), convert_to_tensor(variance)
@@ -148,7 +229,28 @@ def batch_norm_with_global_normalization(
     scale_after_normalization: Any = None, name: str | None = None, input: Any = None, mean: Any = None,
     variance: Any = None,
 ) -> Tensor:  # fmt: skip
-    """``batch_normalization`` with TF1's first argument names; ``gamma`` counts only if asked to."""
+    """``batch_normalization`` with TF1's first argument names; ``gamma`` counts only if asked to.
+
+    Args:
+      t: A tensor of floats.
+      m: The mean, which broadcasts to the shape of `t`.
+      v: The variance, which broadcasts to the shape of `t`.
+      beta: What is added at the end; None for nothing.
+      gamma: What the normalized tensor is multiplied by, if `scale_after_normalization`.
+      variance_epsilon: A small number that keeps the divisor away from 0.
+      scale_after_normalization: Whether `gamma` counts.
+      name: A name for the op.
+      input: Another name of `t`; give one of them.
+      mean: Another name of `m`; give one of them.
+      variance: Another name of `v`; give one of them.
+
+    Returns:
+      A tensor of the type and shape of `t`.
+
+    >>> y = tf.nn.batch_norm_with_global_normalization([1.0, 3.0], 2.0, 1.0, 10.0, 2.0, 0.0, True)
+    >>> tf.Session().run(y).tolist()
+    [8.0, 12.0]
+    """
     return batch_normalization(
         either("input", input, "t", t), either("mean", mean, "m", m), either("variance", variance, "v", v), beta,
         gamma if scale_after_normalization else None, variance_epsilon, name,
@@ -162,6 +264,24 @@ def fused_batch_norm(
     """(y, mean, variance) in one kernel: of the batch while training, from the given mean and variance otherwise.
 
     The variance returned while training is the unbiased one, as TF1's moving averages expect.
+
+    Args:
+      x: A tensor of rank 4 in the layout `data_format`, float16, bfloat16 or float32.
+      scale: A float32 vector with an element for each channel.
+      offset: A float32 vector with an element for each channel.
+      mean: The mean of each channel, if not `is_training`; otherwise None.
+      variance: The variance of each channel, if not `is_training`; otherwise None.
+      epsilon: A small number that keeps the divisor away from 0; less than 1.001e-5 counts as that.
+      data_format: "NHWC" or "NCHW".
+      is_training: Whether mean and variance are those of the batch.
+      name: A name for the op.
+
+    Returns:
+      Three tensors: y of the type and shape of `x`, and mean and variance of each channel.
+
+    >>> y, mean, variance = tf.nn.fused_batch_norm(tf.reshape([1.0, 3.0], [1, 1, 2, 1]), [1.0], [0.0])
+    >>> tf.Session().run([mean, variance])
+    [array([2.], dtype=float32), array([2.], dtype=float32)]
     """
     if not is_training and (mean is None or variance is None):
         raise ValueError("Both 'mean' and 'variance' must be provided when is_training is False.")
@@ -183,7 +303,22 @@ def fused_batch_norm(
 def local_response_normalization(
     input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5, name: str | None = None
 ) -> Tensor:
-    """``input / (bias + alpha * sum of squares of the channels within depth_radius) ** beta``."""
+    """``input / (bias + alpha * sum of squares of the channels within depth_radius) ** beta``.
+
+    Args:
+      input: A tensor [batch, height, width, channels] of float16, bfloat16 or float32.
+      depth_radius: How many channels on each side count.
+      bias: What is added to the sum.
+      alpha: The factor of the sum.
+      beta: The exponent of the divisor.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of `input`.
+
+    >>> tf.Session().run(tf.nn.lrn(tf.reshape([3.0, 4.0], [1, 1, 1, 2]), bias=0.0)).flatten().round(3)
+    array([0.6, 0.8], dtype=float32)
+    """
     return raw_ops.LRN(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
 
 
@@ -192,7 +327,21 @@ lrn = local_response_normalization
 
 @learned
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
-    """``x / sqrt(max(sum(x ** 2, axis), epsilon))``; over all axes when none is given."""
+    """``x / sqrt(max(sum(x ** 2, axis), epsilon))``; over all axes when none is given.
+
+    Args:
+      x: A tensor of floats.
+      axis: An axis, or a list of them; None for all.
+      epsilon: The least sum of squares to divide by.
+      name: A name for the op.
+      dim: Another name of `axis`; give one of them.
+
+    Returns:
+      A tensor of the type and shape of `x`.
+
+    >>> tf.Session().run(tf.nn.l2_normalize([3.0, 4.0])).round(3)
+    array([0.6, 0.8], dtype=float32)
+    """
     axis = either("axis", axis, "dim", dim)
     with name_scope(name, "l2_normalize", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -204,7 +353,18 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """How much of ``value`` is zero: a measure of sparsity for summaries."""
+    """How much of ``value`` is zero: a measure of sparsity for summaries.
+
+    Args:
+      value: A tensor of numbers.
+      name: A name for the op.
+
+    Returns:
+      A float32 scalar from 0 to 1; NaN if `value` is empty.
+
+    >>> tf.Session().run(tf.nn.zero_fraction([0, 0, 5, 0]))
+    np.float32(0.75)
+    """
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")
         zero = constant(0, dtype=value.dtype, name="zero")

@@ -19,6 +19,15 @@ from headrace.library.scope import control_dependencies, name_scope
 def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """``exp(logits) / reduce_sum(exp(logits), axis)``; the last axis unless told otherwise.
 
+    Args:
+      logits: A tensor of floats.
+      axis: The axis whose numbers add up to 1; None is the last.
+      name: A name for the op.
+      dim: Another name of `axis`; give one of them.
+
+    Returns:
+      A tensor of the type and shape of `logits`.
+
     >>> tf.Session().run(tf.nn.softmax([[0.0, 0.0], [0.0, 100.0]]))
     array([[5.0e-01, 5.0e-01],
            [3.8e-44, 1.0e+00]], dtype=float32)
@@ -28,7 +37,20 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: 
 
 @learned
 def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
-    """``logits - log(reduce_sum(exp(logits), axis))``."""
+    """``logits - log(reduce_sum(exp(logits), axis))``.
+
+    Args:
+      logits: A tensor of floats.
+      axis: The axis of the classes; None is the last.
+      name: A name for the op.
+      dim: Another name of `axis`; give one of them.
+
+    Returns:
+      A tensor of the type and shape of `logits`.
+
+    >>> tf.Session().run(tf.nn.log_softmax([0.0, 0.0])).round(3)
+    array([-0.693, -0.693], dtype=float32)
+    """
     return _along(raw_ops.LogSoftmax, logits, _axis(axis, dim), name)
 
 
@@ -90,6 +112,16 @@ def softmax_cross_entropy_with_logits_v2(
 ) -> Tensor:
     """The cross entropy of softmax(logits) with respect to the distributions ``labels``; both get gradients.
 
+    Args:
+      labels: A tensor of the shape of `logits`: the probability of each class.
+      logits: A tensor of floats.
+      axis: The axis of the classes; None is the last.
+      name: A name for the op.
+      dim: Another name of `axis`; give one of them.
+
+    Returns:
+      A tensor of losses of the type of `logits`, without `axis`.
+
     >>> loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[0.0, 1.0]], logits=[[1.0, 1.0]])
     >>> tf.Session().run(loss).round(3)
     array([0.693], dtype=float32)
@@ -149,7 +181,23 @@ def softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """The first form of the cross entropy: ``labels`` get no gradient (``_v2`` gives them one)."""
+    """The first form of the cross entropy: ``labels`` get no gradient (``_v2`` gives them one).
+
+    Args:
+      _sentinel: Stands for "by name only": give all arguments by name, and this one not at all.
+      labels: A tensor of the shape of `logits`: the probability of each class.
+      logits: A tensor of floats.
+      dim: The axis of the classes, if `axis` is None.
+      name: A name for the op.
+      axis: The axis of the classes; None takes `dim`.
+
+    Returns:
+      A tensor of losses of the type of `logits`, without the axis of the classes.
+
+    >>> loss = tf.nn.softmax_cross_entropy_with_logits(labels=[[0.0, 1.0]], logits=[[1.0, 1.0]])
+    >>> tf.Session().run(loss).round(3)
+    array([0.693], dtype=float32)
+    """
     _need_names("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
         labels = raw_ops.StopGradient(labels, name="labels_stop_gradient")
@@ -162,6 +210,15 @@ def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
     """The cross entropy of softmax(logits) with respect to class numbers: ``labels`` has one axis less.
+
+    Args:
+      _sentinel: Stands for "by name only": give all arguments by name, and this one not at all.
+      labels: A tensor of int32 or int64: the number of the right class.
+      logits: A tensor of floats; the last axis is that of the classes.
+      name: A name for the op.
+
+    Returns:
+      A tensor of losses of the type of `logits` and the shape of `labels`.
 
     >>> loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1], logits=[[1.0, 1.0]])
     >>> tf.Session().run(loss).round(3)

@@ -23,7 +23,25 @@ def depthwise_conv2d(
     input: Any, filter: Any, strides: Any, padding: Any, rate: Any = None, name: str | None = None,
     data_format: str | None = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Convolves each channel with its own filters: [height, width, channels, multiplier] -> channels * multiplier."""
+    """Convolves each channel with its own filters: [height, width, channels, multiplier] -> channels * multiplier.
+
+    Args:
+      input: A tensor of floats, [batch, height, width, channels], or channels second with "NCHW".
+      filter: A tensor [height, width, channels, multiplier] of the type of `input`.
+      strides: The step of the window: four numbers, one for each dimension of `input`.
+      padding: "SAME", "VALID", or a list of four pairs of numbers: zeros before and after.
+      rate: The distance of the filter's elements: one number, two for height and width, or four; None for 1.
+      name: A name for the op.
+      data_format: "NHWC" or "NCHW"; None is "NHWC".
+      dilations: Another name of `rate`; give one of them.
+
+    Returns:
+      A tensor of the type and layout of `input`, with channels * multiplier channels.
+
+    >>> y = tf.nn.depthwise_conv2d(tf.ones([1, 2, 2, 1]), tf.ones([2, 2, 1, 3]), [1, 1, 1, 1], "VALID")
+    >>> tf.Session().run(y).flatten().tolist()
+    [4.0, 4.0, 4.0]
+    """
     rate = either("dilations", dilations, "rate", rate)
     with name_scope(name, "depthwise", [input, filter]) as scope:
         return _depthwise(input, filter, strides, padding, rate, data_format, scope)
@@ -45,7 +63,24 @@ def depthwise_conv2d_native(
     input: Any, filter: Any, strides: Any, padding: Any, data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The op behind ``depthwise_conv2d``."""
+    """The op behind ``depthwise_conv2d``.
+
+    Args:
+      input: A tensor of floats, [batch, height, width, channels], or channels second with "NCHW".
+      filter: A tensor [height, width, channels, multiplier] of the type of `input`.
+      strides: The step of the window: four numbers, one for each dimension of `input`.
+      padding: "SAME" or "VALID".
+      data_format: "NHWC" or "NCHW".
+      dilations: The distance of the filter's elements: four numbers, one for each dimension of `input`.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and layout of `input`, with channels * multiplier channels.
+
+    >>> y = tf.nn.depthwise_conv2d_native(tf.ones([1, 2, 2, 1]), tf.ones([2, 2, 1, 3]), [1, 1, 1, 1], "VALID")
+    >>> tf.Session().run(y).flatten().tolist()
+    [4.0, 4.0, 4.0]
+    """
     return raw_ops.DepthwiseConv2dNative(
         input, filter, strides=strides, padding=padding, data_format=data_format, dilations=dilations, name=name
     )
@@ -55,7 +90,26 @@ def depthwise_conv2d_backprop_input(
     input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
     dilations: Any = (1, 1, 1, 1), name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The gradient of a depthwise convolution with respect to its input."""
+    """The gradient of a depthwise convolution with respect to its input.
+
+    Args:
+      input_sizes: Four integers: the shape of the convolution's input.
+      filter: A tensor [height, width, channels, multiplier].
+      out_backprop: The gradient of the convolution's output.
+      strides: The step of the window: four numbers, one for each dimension of the input.
+      padding: "SAME" or "VALID".
+      data_format: "NHWC" or "NCHW".
+      dilations: The distance of the filter's elements: four numbers, one for each dimension of the input.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the shape `input_sizes`.
+
+    >>> filter, grad, strides = tf.ones([2, 2, 1, 1]), tf.ones([1, 1, 1, 1]), [1, 1, 1, 1]
+    >>> grad = tf.nn.depthwise_conv2d_backprop_input([1, 2, 2, 1], filter, grad, strides, "VALID")
+    >>> tf.Session().run(grad).flatten().tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     return raw_ops.DepthwiseConv2dNativeBackpropInput(
         input_sizes, filter, out_backprop, strides=strides, padding=padding, data_format=data_format,
         dilations=dilations, name=name,
@@ -66,7 +120,25 @@ def depthwise_conv2d_backprop_filter(
     input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
     dilations: Any = (1, 1, 1, 1), name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The gradient of a depthwise convolution with respect to its filter."""
+    """The gradient of a depthwise convolution with respect to its filter.
+
+    Args:
+      input: The convolution's input, [batch, height, width, channels], or channels second with "NCHW".
+      filter_sizes: Four integers: the shape of the filter, [height, width, channels, multiplier].
+      out_backprop: The gradient of the convolution's output.
+      strides: The step of the window: four numbers, one for each dimension of `input`.
+      padding: "SAME" or "VALID".
+      data_format: "NHWC" or "NCHW".
+      dilations: The distance of the filter's elements: four numbers, one for each dimension of `input`.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the shape `filter_sizes`.
+
+    >>> x, strides = tf.ones([1, 2, 2, 1]), [1, 1, 1, 1]
+    >>> tf.Session().run(tf.nn.depthwise_conv2d_backprop_filter(x, [1, 1, 1, 1], x, strides, "VALID")).tolist()
+    [[[[4.0]]]]
+    """
     return raw_ops.DepthwiseConv2dNativeBackpropFilter(
         input, filter_sizes, out_backprop, strides=strides, padding=padding, data_format=data_format,
         dilations=dilations, name=name,
@@ -77,7 +149,26 @@ def separable_conv2d(
     input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any, rate: Any = None,
     name: str | None = None, data_format: str | None = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A depthwise convolution followed by one of size 1 x 1 that mixes the channels."""
+    """A depthwise convolution followed by one of size 1 x 1 that mixes the channels.
+
+    Args:
+      input: A tensor of floats, [batch, height, width, channels], or channels second with "NCHW".
+      depthwise_filter: A tensor [height, width, channels, multiplier] of the type of `input`.
+      pointwise_filter: A tensor [1, 1, channels * multiplier, out] of the type of `input`.
+      strides: The step of the window: four numbers, one for each dimension of `input`.
+      padding: "SAME", "VALID", or a list of four pairs of numbers: zeros before and after.
+      rate: The distance of the filter's elements: one number, two for height and width, or four; None for 1.
+      name: A name for the op.
+      data_format: "NHWC" or "NCHW"; None is "NHWC".
+      dilations: Another name of `rate`; give one of them.
+
+    Returns:
+      A tensor of the type and layout of `input`, with `out` channels.
+
+    >>> x, first, second = tf.ones([1, 2, 2, 1]), tf.ones([2, 2, 1, 3]), tf.ones([1, 1, 3, 1])
+    >>> tf.Session().run(tf.nn.separable_conv2d(x, first, second, [1, 1, 1, 1], "VALID")).tolist()
+    [[[[12.0]]]]
+    """
     rate = either("dilations", dilations, "rate", rate)
     with name_scope(name, "separable_conv2d", [input, depthwise_filter, pointwise_filter]) as scope:
         depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
@@ -93,14 +184,45 @@ def separable_conv2d(
 
 
 def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str | None = None) -> Tensor:
-    """A convolution with holes: the filter's taps stand ``rate`` apart."""
+    """A convolution with holes: the filter's taps stand ``rate`` apart.
+
+    Args:
+      value: A tensor of floats, [batch, height, width, in].
+      filters: A tensor [height, width, in, out] of the type of `value`.
+      rate: The distance of the filter's elements, a number of 1 or more.
+      padding: "SAME" or "VALID".
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of `value`, [batch, height, width, out], smaller with "VALID".
+
+    >>> x = tf.reshape(tf.range(3.0), [1, 1, 3, 1])
+    >>> tf.Session().run(tf.nn.atrous_conv2d(x, tf.ones([1, 2, 1, 1]), rate=2, padding="VALID")).tolist()
+    [[[[2.0]]]]
+    """
     return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
 
 
 def atrous_conv2d_transpose(
     value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """The transpose of ``atrous_conv2d``: ``filters`` is [height, width, out, in]."""
+    """The transpose of ``atrous_conv2d``: ``filters`` is [height, width, out, in].
+
+    Args:
+      value: A tensor of floats, [batch, height, width, in].
+      filters: A tensor [height, width, out, in] of the type of `value`.
+      output_shape: Four integers: the shape of the result.
+      rate: The distance of the filter's elements, a number of 1 or more.
+      padding: The padding of the convolution this undoes: "SAME" or "VALID".
+      name: A name for the op.
+
+    Returns:
+      A tensor of the shape `output_shape`.
+
+    >>> x, filters = tf.ones([1, 1, 1, 1]), tf.ones([1, 2, 1, 1])
+    >>> tf.Session().run(tf.nn.atrous_conv2d_transpose(x, filters, [1, 1, 3, 1], 2, "VALID")).flatten().tolist()
+    [1.0, 0.0, 1.0]
+    """
     with name_scope(name, "atrous_conv2d_transpose", [value, filters, output_shape]) as scope:
         if rate < 1:
             raise ValueError(f"rate {rate} cannot be less than one")
@@ -117,7 +239,26 @@ def convolution(
     input: Any, filter: Any, padding: Any, strides: Any = None, dilation_rate: Any = None, name: str | None = None,
     data_format: str | None = None, filters: Any = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A convolution over as many spatial axes as ``filter`` has beyond two: one, two or three."""
+    """A convolution over as many spatial axes as ``filter`` has beyond two: one, two or three.
+
+    Args:
+      input: A tensor of floats, [batch, ..., in], or [batch, in, ...] with a format of "NC...".
+      filter: A tensor [..., in, out] of the type of `input`.
+      padding: "SAME" or "VALID"; for one or two spatial axes also a list of four pairs of numbers.
+      strides: The step of the window: one number, or one for each spatial axis; None for 1.
+      dilation_rate: The distance of the filter's elements, in the form of `strides`; above 1 only without strides.
+      name: A name for the op.
+      data_format: Channels last, such as "NHWC", or second, such as "NCHW"; None is channels last.
+      filters: Another name of `filter`; give one of them, with ``filter=None``.
+      dilations: Another name of `dilation_rate`; give one of them.
+
+    Returns:
+      A tensor of the type and layout of `input`, with `out` channels.
+
+    >>> x = tf.reshape([1.0, 2.0, 3.0], [1, 3, 1])
+    >>> tf.Session().run(tf.nn.convolution(x, tf.ones([2, 1, 1]), "VALID")).flatten().tolist()
+    [3.0, 5.0]
+    """
     filter = either("filters", filters, "filter", filter)
     dilation_rate = either("dilations", dilations, "dilation_rate", dilation_rate)
     with name_scope(name, "convolution", [input, filter]) as scope:
@@ -172,7 +313,27 @@ def pool(
     input: Any, window_shape: Any, pooling_type: str, padding: str, dilation_rate: Any = None, strides: Any = None,
     name: str | None = None, data_format: str | None = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A pool ("MAX" or "AVG") over one, two or three spatial axes: ``tf.nn.pool(x, [2, 2], "MAX", "SAME")``."""
+    """A pool ("MAX" or "AVG") over one, two or three spatial axes: ``tf.nn.pool(x, [2, 2], "MAX", "SAME")``.
+
+    Args:
+      input: A tensor of numbers, [batch, ..., channels], or [batch, channels, ...] with a format of "NC...".
+      window_shape: The size of the window: a list with a number for each spatial axis.
+      pooling_type: "MAX" or "AVG".
+      padding: "SAME" or "VALID".
+      dilation_rate: The distance of the window's elements: one number, or one for each axis. Above 1 it needs
+        "VALID", steps of 1 and known sizes.
+      strides: The step of the window: one number, or one for each spatial axis; None for 1.
+      name: A name for the op.
+      data_format: Channels last, such as "NHWC", or second, such as "NCHW"; None is channels last.
+      dilations: Another name of `dilation_rate`; give one of them.
+
+    Returns:
+      A tensor of the type and layout of `input`.
+
+    >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], [1, 4, 1])
+    >>> tf.Session().run(tf.nn.pool(x, [2], "MAX", "VALID")).flatten().tolist()
+    [5.0, 5.0, 3.0]
+    """
     dilation_rate = either("dilations", dilations, "dilation_rate", dilation_rate)
     if pooling_type not in ("MAX", "AVG"):
         raise ValueError(f"Unsupported pooling operation {pooling_type!r}; accepted: 'MAX', 'AVG'")

@@ -33,12 +33,30 @@ def set_random_seed(seed: int | None) -> None:
     - graph seed only: each op gets a seed of its own by its position in the graph; sessions repeat
     - op seed only (``tf.random_uniform([1], seed=1)``): a default graph seed joins it; sessions repeat
     - both: the two together fix the stream
+
+    Args:
+      seed: An integer; None for no seed.
+
+    >>> tf.set_random_seed(7)
+    >>> x = tf.random_uniform([2])
+    >>> bool((tf.Session().run(x) == tf.Session().run(x)).all())
+    True
     """
     context.get_default_graph().seed = seed
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The pair of seeds a random op should use, given its own seed: ``(None, None)`` where nothing is fixed."""
+    """The pair of seeds a random op should use, given its own seed: ``(None, None)`` where nothing is fixed.
+
+    Args:
+      op_seed: The op's own seed; None for none.
+
+    Returns:
+      A pair of integers, or of None.
+
+    >>> tf.get_seed(5)
+    (87654321, 5)
+    """
     graph = context.get_default_graph()
     if graph.seed is not None:
         pair = (graph.seed % _MAXINT32, (graph._last_id if op_seed is None else op_seed) % _MAXINT32)
@@ -73,7 +91,21 @@ def random_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Normally distributed values: ``tf.random_normal([784, 10], stddev=0.1)``."""
+    """Normally distributed values: ``tf.random_normal([784, 10], stddev=0.1)``.
+
+    Args:
+      shape: The shape, a list or a 1-D integer tensor.
+      mean, stddev: The mean and the standard deviation: scalars, or tensors that broadcast to the shape.
+      dtype: The floating-point type of the values.
+      seed: The op's own seed; None to leave it to the graph.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype``, with other values in every step.
+
+    >>> tf.random_normal([2, 3], stddev=0.1).shape.as_list()
+    [2, 3]
+    """
     with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
         return _scaled("RandomStandardNormal", scope, shape, mean, stddev, dtype, seed)
 
@@ -82,7 +114,23 @@ def truncated_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Normally distributed values no further than two standard deviations from the mean."""
+    """Normally distributed values no further than two standard deviations from the mean.
+
+    Args:
+      shape: The shape, a list or a 1-D integer tensor.
+      mean, stddev: The mean and the standard deviation before values are left out: scalars, or tensors that broadcast
+        to the shape.
+      dtype: The floating-point type of the values.
+      seed: The op's own seed; None to leave it to the graph.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype``, with other values in every step.
+
+    >>> x = tf.Session().run(tf.truncated_normal([100], stddev=0.1))
+    >>> bool((abs(x) <= 0.2).all())
+    True
+    """
     with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
         return _scaled("TruncatedNormal", scope, shape, mean, stddev, dtype, seed)
 
@@ -118,6 +166,17 @@ def random_uniform(
     """Values spread evenly over ``[minval, maxval)``: floats by default, integers too (``maxval`` must then be given).
 
     ``tf.random_uniform([], 0, 10, tf.int32)`` is one digit.
+
+    Args:
+      shape: The shape, a list or a 1-D integer tensor.
+      minval: The lower bound, which may occur.
+      maxval: The upper bound, which does not occur; None for 1.
+      dtype: The type of the values: float16, bfloat16, float32, float64, int32 or int64.
+      seed: The op's own seed; None to leave it to the graph.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype``, with other values in every step.
 
     >>> x = tf.random_uniform([2, 3], minval=0, maxval=10, dtype=tf.int32, seed=1)
     >>> values = tf.Session().run(x)
@@ -155,7 +214,22 @@ def random_gamma(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Samples of Gamma(alpha, beta), ``shape`` of them for each pair of parameters: the result has shape
-    ``shape + broadcast(alpha, beta).shape``.  Differentiable with respect to both."""
+    ``shape + broadcast(alpha, beta).shape``.  Differentiable with respect to both.
+
+    Args:
+      shape: How many samples for each pair of parameters: a list or a 1-D tensor of int32.
+      alpha: The shape parameter, a positive number or a tensor of them.
+      beta: The inverse scale, a positive number or a tensor of them; None for 1.
+      dtype: The floating-point type of the values.
+      seed: The op's own seed; None to leave it to the graph.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype``, with other values in every step.
+
+    >>> tf.random_gamma([10], alpha=[0.5, 1.5]).shape.as_list()
+    [10, 2]
+    """
     with name_scope(name, "random_gamma", [shape, alpha, beta]):
         element_type = dtypes.as_dtype(dtype)
         sizes = convert_to_tensor(shape, dtypes.int32, name="shape")
@@ -170,7 +244,21 @@ def random_gamma(
 def random_poisson(
     lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Samples of Poisson(lam): the result has shape ``shape + lam.shape``."""
+    """Samples of Poisson(lam): the result has shape ``shape + lam.shape``.
+
+    Args:
+      lam: The rates: a number or a tensor of them.
+      shape: How many samples for each rate: a list or a 1-D tensor of int32.
+      dtype: The type of the values.
+      seed: The op's own seed; None to leave it to the graph.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype`` that holds whole numbers, other ones in every step.
+
+    >>> tf.random_poisson([0.5, 1.5], [10]).shape.as_list()
+    [10, 2]
+    """
     return random_poisson_v2(shape, lam, dtype, seed, name)
 
 
@@ -186,7 +274,21 @@ def random_poisson_v2(
 def multinomial(
     logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
 ) -> Tensor:
-    """Draws ``num_samples`` classes for each row of unnormalised log-probabilities: ``[batch, num_samples]``."""
+    """Draws ``num_samples`` classes for each row of unnormalised log-probabilities: ``[batch, num_samples]``.
+
+    Args:
+      logits: A tensor of shape ``[batch, classes]``.
+      num_samples: How many classes to draw for each row.
+      seed: The op's own seed; None to leave it to the graph.
+      name: A name for the op.
+      output_dtype: The type of the result: int32 or int64; None for int64.
+
+    Returns:
+      A tensor of ``output_dtype``, with other values in every step.
+
+    >>> tf.multinomial(tf.zeros([2, 5]), 3).shape.as_list()
+    [2, 3]
+    """
     with name_scope(name, "multinomial", [logits]):
         return _categorical(logits, num_samples, output_dtype, seed)
 
@@ -194,7 +296,21 @@ def multinomial(
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Draws classes as ``multinomial`` does, under its later name."""
+    """Draws classes as ``multinomial`` does, under its later name.
+
+    Args:
+      logits: A tensor of shape ``[batch, classes]``: unnormalised log-probabilities.
+      num_samples: How many classes to draw for each row.
+      dtype: The type of the result: int32 or int64; None for int64.
+      seed: The op's own seed; None to leave it to the graph.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype`` and shape ``[batch, num_samples]``, with other values in every step.
+
+    >>> tf.random.categorical(tf.zeros([2, 5]), 3).shape.as_list()
+    [2, 3]
+    """
     with name_scope(name, "categorical", [logits]):
         return _categorical(logits, num_samples, dtype, seed)
 
@@ -208,7 +324,19 @@ def _categorical(logits: Any, num_samples: Any, dtype: Any, seed: int | None) ->
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The rows of ``value`` in random order."""
+    """The rows of ``value`` in random order.
+
+    Args:
+      value: A tensor; its first dimension is shuffled.
+      seed: The op's own seed; None to leave it to the graph.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of ``value``, in another order in every step.
+
+    >>> sorted(tf.Session().run(tf.random_shuffle([1, 2, 3])).tolist())
+    [1, 2, 3]
+    """
     return raw_ops.RandomShuffle(value, **_seeds(seed), name=name)
 
 
@@ -216,6 +344,18 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     """A slice of shape ``size`` at a random place; give a dimension its full size to leave it whole.
 
     ``tf.random_crop(image, [24, 24, 3])``
+
+    Args:
+      value: A tensor.
+      size: The shape of the slice; no larger than that of ``value``.
+      seed: The op's own seed; None to leave it to the graph.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of ``value`` and the shape ``size``, from another place in every step.
+
+    >>> tf.Session().run(tf.random_crop(np.zeros([32, 32, 3]), [24, 24, 3])).shape
+    (24, 24, 3)
     """
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
@@ -237,7 +377,23 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
 def stateless_random_uniform(
     shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """``random_uniform`` as a function of ``seed``, two integers: equal seeds give equal values, everywhere."""
+    """``random_uniform`` as a function of ``seed``, two integers: equal seeds give equal values, everywhere.
+
+    Args:
+      shape: The shape, a list or a 1-D integer tensor.
+      seed: Two integers, a list or a tensor of shape [2].
+      minval: The lower bound, which may occur; None, with ``maxval`` None too, for all integers of the type.
+      maxval: The upper bound, which does not occur; None for 1.
+      dtype: The type of the values: float16, bfloat16, float32, float64, int32 or int64.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype``.
+
+    >>> x, y = (tf.random.stateless_uniform([2], seed=[1, 2]) for _ in range(2))
+    >>> bool(tf.Session().run(tf.reduce_all(tf.equal(x, y))))
+    True
+    """
     element_type = dtypes.as_dtype(dtype)
     if element_type not in _UNIFORM:
         raise ValueError(
@@ -263,7 +419,22 @@ def stateless_random_uniform(
 def stateless_random_normal(
     shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """``random_normal`` as a function of ``seed``, two integers."""
+    """``random_normal`` as a function of ``seed``, two integers.
+
+    Args:
+      shape: The shape, a list or a 1-D integer tensor.
+      seed: Two integers, a list or a tensor of shape [2].
+      mean, stddev: The mean and the standard deviation: scalars, or tensors that broadcast to the shape.
+      dtype: The floating-point type of the values.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype``.
+
+    >>> x, y = (tf.random.stateless_normal([2], seed=[1, 2]) for _ in range(2))
+    >>> bool(tf.Session().run(tf.reduce_all(tf.equal(x, y))))
+    True
+    """
     with name_scope(name, "stateless_random_normal", [shape, seed, mean, stddev]) as scope:
         return _stateless_scaled("StatelessRandomNormal", scope, shape, seed, mean, stddev, dtype)
 
@@ -271,7 +442,23 @@ def stateless_random_normal(
 def stateless_truncated_normal(
     shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """``truncated_normal`` as a function of ``seed``, two integers."""
+    """``truncated_normal`` as a function of ``seed``, two integers.
+
+    Args:
+      shape: The shape, a list or a 1-D integer tensor.
+      seed: Two integers, a list or a tensor of shape [2].
+      mean, stddev: The mean and the standard deviation before values are left out: scalars, or tensors that broadcast
+        to the shape.
+      dtype: The floating-point type of the values.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype``.
+
+    >>> x, y = (tf.random.stateless_truncated_normal([2], seed=[1, 2]) for _ in range(2))
+    >>> bool(tf.Session().run(tf.reduce_all(tf.equal(x, y))))
+    True
+    """
     with name_scope(name, "stateless_truncated_normal", [shape, seed, mean, stddev]) as scope:
         return _stateless_scaled("StatelessTruncatedNormal", scope, shape, seed, mean, stddev, dtype)
 
@@ -288,7 +475,21 @@ def _stateless_scaled(op_type: str, scope: str, shape: Any, seed: Any, mean: Any
 def stateless_multinomial(
     logits: Any, num_samples: Any, seed: Any, output_dtype: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """``multinomial`` as a function of ``seed``, two integers."""
+    """``multinomial`` as a function of ``seed``, two integers.
+
+    Args:
+      logits: A tensor of shape ``[batch, classes]``: unnormalised log-probabilities.
+      num_samples: How many classes to draw for each row.
+      seed: Two integers, a list or a tensor of shape [2].
+      output_dtype: The type of the result: int32 or int64.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``output_dtype`` and shape ``[batch, num_samples]``.
+
+    >>> tf.random.stateless_multinomial(tf.zeros([2, 5]), 3, seed=[1, 2]).shape.as_list()
+    [2, 3]
+    """
     with name_scope(name, "stateless_multinomial", [logits, seed]):
         return _stateless_categorical(logits, num_samples, seed, output_dtype)
 
@@ -296,7 +497,21 @@ def stateless_multinomial(
 def stateless_categorical(
     logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """``categorical`` as a function of ``seed``, two integers."""
+    """``categorical`` as a function of ``seed``, two integers.
+
+    Args:
+      logits: A tensor of shape ``[batch, classes]``: unnormalised log-probabilities.
+      num_samples: How many classes to draw for each row.
+      seed: Two integers, a list or a tensor of shape [2].
+      dtype: The type of the result: int32 or int64.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype`` and shape ``[batch, num_samples]``.
+
+    >>> tf.random.stateless_categorical(tf.zeros([2, 5]), 3, seed=[1, 2]).shape.as_list()
+    [2, 3]
+    """
     with name_scope(name, "stateless_categorical", [logits, seed]):
         return _stateless_categorical(logits, num_samples, seed, dtype)
 

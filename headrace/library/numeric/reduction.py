@@ -1,4 +1,4 @@
-"""TF1's reductions: reduce_sum and its kin, argmax, cumsum, bincount, top_k."""
+"""TF1's reductions: reduce_sum and its kin, argmax, cumsum, top_k."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from headrace.core import dtypes
 from headrace.eager.entry import learned
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
-from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
 from headrace.library.argument import deprecated, either
 from headrace.library.factory import called
@@ -32,8 +31,24 @@ def reduction_axes(x: Tensor, axis: Any) -> Any:
     )
 
 
-def _reduce(name: str, op_type: str, text: str) -> Callable[..., Any]:
-    @called(name, text)
+def _reduce(name: str, op_type: str, text: str, of: str, example: str) -> Callable[..., Any]:
+    """A reduction that is one op.  For the help text: ``of`` says what elements the tensor has, ``example`` is one that runs."""
+    told = f"""{text}
+
+Args:
+  input_tensor: A tensor of {of}.
+  axis: The dimension to reduce, or a list of them; negative ones count from the end.  None for all.
+  keepdims: Whether reduced dimensions stay, with size one.
+  name: A name for the op.
+  reduction_indices, keep_dims: The deprecated names of ``axis`` and ``keepdims``.
+
+Returns:
+  A tensor of the type of ``input_tensor``, without the reduced dimensions.
+
+{example}
+"""
+
+    @called(name, told)
     def reduction(
         input_tensor: Any,
         axis: Any = None,
@@ -65,36 +80,61 @@ def _reduction(op_type: str, input_tensor: Any, axis: Any, keepdims: bool, name:
 reduce_sum = _reduce(
     "reduce_sum",
     "Sum",
-    """The sum over the given axes, or over all.
-
-    >>> x = tf.constant([[1, 2], [3, 4]])
-    >>> tf.Session().run([tf.reduce_sum(x), tf.reduce_sum(x, axis=1, keepdims=True)])
-    [np.int32(10), array([[3], [7]], dtype=int32)]
-    """,
+    "The sum over the given axes, or over all.",
+    "numbers",
+    """>>> x = tf.constant([[1, 2], [3, 4]])
+>>> tf.Session().run([tf.reduce_sum(x), tf.reduce_sum(x, axis=1, keepdims=True)])
+[np.int32(10), array([[3], [7]], dtype=int32)]""",
 )
 reduce_mean = _reduce(
     "reduce_mean",
     "Mean",
-    """The mean over the given axes, or over all.
-
-    >>> x = tf.constant([[1.0, 2.0], [3.0, 6.0]])
-    >>> tf.Session().run([tf.reduce_mean(x), tf.reduce_mean(x, axis=0)])
-    [np.float32(3.0), array([2., 4.], dtype=float32)]
-    """,
+    "The mean over the given axes, or over all.",
+    "numbers",
+    """>>> x = tf.constant([[1.0, 2.0], [3.0, 6.0]])
+>>> tf.Session().run([tf.reduce_mean(x), tf.reduce_mean(x, axis=0)])
+[np.float32(3.0), array([2., 4.], dtype=float32)]""",
 )
-reduce_prod = _reduce("reduce_prod", "Prod", "The product over the given axes, or over all.")
+reduce_prod = _reduce(
+    "reduce_prod",
+    "Prod",
+    "The product over the given axes, or over all.",
+    "numbers",
+    """>>> tf.Session().run(tf.reduce_prod([[1, 5], [7, 2]], axis=1))
+array([ 5, 14], dtype=int32)""",
+)
 reduce_max = _reduce(
     "reduce_max",
     "Max",
-    """The largest element over the given axes, or over all.
-
-    >>> tf.Session().run(tf.reduce_max([[1, 5], [7, 2]], axis=1))
-    array([5, 7], dtype=int32)
-    """,
+    "The largest element over the given axes, or over all.",
+    "real numbers",
+    """>>> tf.Session().run(tf.reduce_max([[1, 5], [7, 2]], axis=1))
+array([5, 7], dtype=int32)""",
 )
-reduce_min = _reduce("reduce_min", "Min", "The smallest element over the given axes, or over all.")
-reduce_all = _reduce("reduce_all", "All", "Whether all elements over the given axes are True.")
-reduce_any = _reduce("reduce_any", "Any", "Whether any element over the given axes is True.")
+reduce_min = _reduce(
+    "reduce_min",
+    "Min",
+    "The smallest element over the given axes, or over all.",
+    "real numbers",
+    """>>> tf.Session().run(tf.reduce_min([[1, 5], [7, 2]], axis=1))
+array([1, 2], dtype=int32)""",
+)
+reduce_all = _reduce(
+    "reduce_all",
+    "All",
+    "Whether all elements over the given axes are True.",
+    "bool",
+    """>>> tf.Session().run(tf.reduce_all([[True, False], [True, True]], axis=1))
+array([False,  True])""",
+)
+reduce_any = _reduce(
+    "reduce_any",
+    "Any",
+    "Whether any element over the given axes is True.",
+    "bool",
+    """>>> tf.Session().run(tf.reduce_any([[True, False], [False, False]], axis=1))
+array([ True, False])""",
+)
 
 
 @learned
@@ -106,7 +146,21 @@ def reduce_logsumexp(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """``log(sum(exp(x)))`` over the given axes, without overflow."""
+    """``log(sum(exp(x)))`` over the given axes, without overflow.
+
+    Args:
+      input_tensor: A tensor of floating-point numbers.
+      axis: The dimension to reduce, or a list of them; negative ones count from the end.  None for all.
+      keepdims: Whether reduced dimensions stay, with size one.
+      name: A name for the op.
+      reduction_indices, keep_dims: The deprecated names of ``axis`` and ``keepdims``.
+
+    Returns:
+      A tensor of the type of ``input_tensor``.
+
+    >>> tf.Session().run(tf.reduce_logsumexp([1000.0, 1000.0]))
+    np.float32(1000.693...)
+    """
     axis = either("axis", axis, "reduction_indices", reduction_indices)
     keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "ReduceLogSumExp", [input_tensor]) as scope:
@@ -124,13 +178,39 @@ def reduce_logsumexp(
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of the sum of squares over the given axes."""
+    """The square root of the sum of squares over the given axes.
+
+    Args:
+      input_tensor: A tensor of floating-point or complex numbers.
+      axis: The dimension to reduce, or a list of them; negative ones count from the end.  None for all.
+      keepdims: Whether reduced dimensions stay, with size one.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of ``input_tensor``.
+
+    >>> tf.Session().run(tf.math.reduce_euclidean_norm([3.0, 4.0]))
+    np.float32(5.0)
+    """
     return _reduction("EuclideanNorm", input_tensor, axis, bool(keepdims), name)
 
 
 @learned
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The mean squared distance from the mean over the given axes."""
+    """The mean squared distance from the mean over the given axes.
+
+    Args:
+      input_tensor: A tensor of floating-point or complex numbers.
+      axis: The dimension to reduce, or a list of them; negative ones count from the end.  None for all.
+      keepdims: Whether reduced dimensions stay, with size one.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of ``input_tensor``; of real numbers if that is complex.
+
+    >>> tf.Session().run(tf.math.reduce_variance([1.0, 2.0, 3.0, 4.0]))
+    np.float32(1.25)
+    """
     with name_scope(name or "reduce_variance"):
         x = convert_to_tensor(input_tensor)
         means = reduce_mean(x, axis, True)
@@ -147,7 +227,20 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
 
 @learned
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The standard deviation over the given axes."""
+    """The standard deviation over the given axes.
+
+    Args:
+      input_tensor: A tensor of floating-point or complex numbers.
+      axis: The dimension to reduce, or a list of them; negative ones count from the end.  None for all.
+      keepdims: Whether reduced dimensions stay, with size one.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of ``input_tensor``; of real numbers if that is complex.
+
+    >>> tf.Session().run(tf.math.reduce_std([1.0, 3.0]))
+    np.float32(1.0)
+    """
     with name_scope(name or "reduce_std"):
         return raw_ops.Sqrt(reduce_variance(input_tensor, axis, keepdims))
 
@@ -163,7 +256,23 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """How many elements over the given axes are not zero (strings: not empty)."""
+    """How many elements over the given axes are not zero (strings: not empty).
+
+    Args:
+      input_tensor: A tensor of numbers, bools or strings.
+      axis: The dimension to reduce, or a list of them; negative ones count from the end.  None for all.
+      keepdims: Whether reduced dimensions stay, with size one.
+      dtype: The type of the result.
+      name: A name for the op.
+      reduction_indices, keep_dims: The deprecated names of ``axis`` and ``keepdims``.
+      input: The later name of ``input_tensor``.
+
+    Returns:
+      A tensor of ``dtype``.
+
+    >>> tf.Session().run(tf.count_nonzero([[0, 1], [2, 3]], axis=1))
+    array([1, 2])
+    """
     axis = either("axis", axis, "reduction_indices", reduction_indices)
     keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
     values = either("input", input, "input_tensor", input_tensor)
@@ -176,7 +285,18 @@ def count_nonzero(
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """The fraction of elements that are zero, as float32."""
+    """The fraction of elements that are zero, as float32.
+
+    Args:
+      value: A tensor of numbers.
+      name: A name for the op.
+
+    Returns:
+      A scalar of float32.
+
+    >>> tf.Session().run(tf.math.zero_fraction([0, 1, 0, 5]))
+    np.float32(0.5)
+    """
     with name_scope(name, "zero_fraction", [value]):
         x = convert_to_tensor(value, name="value")
         size = cast(raw_ops.Size(x, out_type=dtypes.int64), dtypes.float32)
@@ -199,6 +319,16 @@ def argmax(
 ) -> Tensor:
     """The index of the largest element along an axis (0 unless given), the first one where several are equal.
 
+    Args:
+      input: A tensor of real numbers or bools.
+      axis: The dimension to search along; negative counts from the end.  None for 0.
+      name: A name for the op.
+      dimension: The deprecated name of ``axis``.
+      output_type: The type of the result: int32 or int64.
+
+    Returns:
+      A tensor of ``output_type``, without ``axis``.
+
     >>> tf.Session().run(tf.argmax([[1, 9, 3], [4, 5, 6]], axis=1))
     array([1, 2])
     """
@@ -214,7 +344,21 @@ def argmin(
     dimension: Any = None,
     output_type: Any = dtypes.int64,
 ) -> Tensor:
-    """The index of the smallest element along an axis (0 unless given), the first one where several are equal."""
+    """The index of the smallest element along an axis (0 unless given), the first one where several are equal.
+
+    Args:
+      input: A tensor of real numbers or bools.
+      axis: The dimension to search along; negative counts from the end.  None for 0.
+      name: A name for the op.
+      dimension: The deprecated name of ``axis``.
+      output_type: The type of the result: int32 or int64.
+
+    Returns:
+      A tensor of ``output_type``, without ``axis``.
+
+    >>> tf.Session().run(tf.argmin([[1, 9, 3], [7, 5, 6]], axis=1))
+    array([0, 1])
+    """
     axis = either("axis", axis, "dimension", dimension)
     return raw_ops.ArgMin(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
@@ -222,14 +366,40 @@ def argmin(
 @deprecated("tf.argmax")
 @learned
 def arg_max(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
-    """``argmax`` under its oldest name."""
+    """``argmax`` under its oldest name.
+
+    Args:
+      input: A tensor of real numbers or bools.
+      dimension: The dimension to search along; negative counts from the end.
+      output_type: The type of the result: int32 or int64.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``output_type``, without ``dimension``.
+
+    >>> tf.Session().run(tf.arg_max([[1, 9, 3], [4, 5, 6]], 1))
+    array([1, 2])
+    """
     return argmax(input, dimension, name=name, output_type=output_type)
 
 
 @deprecated("tf.argmin")
 @learned
 def arg_min(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
-    """``argmin`` under its oldest name."""
+    """``argmin`` under its oldest name.
+
+    Args:
+      input: A tensor of real numbers or bools.
+      dimension: The dimension to search along; negative counts from the end.
+      output_type: The type of the result: int32 or int64.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``output_type``, without ``dimension``.
+
+    >>> tf.Session().run(tf.arg_min([[1, 9, 3], [7, 5, 6]], 1))
+    array([0, 1])
+    """
     return argmin(input, dimension, name=name, output_type=output_type)
 
 
@@ -242,14 +412,41 @@ class TopKV2(NamedTuple):
 
 @learned
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
-    """The ``k`` largest elements of the last dimension and their indices; of equal ones the first come first."""
+    """The ``k`` largest elements of the last dimension and their indices; of equal ones the first come first.
+
+    Args:
+      input: A tensor of real numbers of rank 1 or more.
+      k: How many elements; at most as many as the last dimension has.
+      sorted: Whether the largest come first; they do in any case.
+      name: A name for the op.
+
+    Returns:
+      A named tuple (values, indices): the elements, and their indices as int32.
+
+    >>> values, indices = tf.math.top_k([10, 40, 20, 30], k=2)
+    >>> tf.Session().run([values, indices])
+    [array([40, 30], dtype=int32), array([1, 3], dtype=int32)]
+    """
     values, indices = raw_ops.TopKV2(input, k, sorted=sorted, name=name)
     return TopKV2(values, indices)
 
 
 @learned
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether each row's target is among its ``k`` largest predictions."""
+    """Whether each row's target is among its ``k`` largest predictions.
+
+    Args:
+      predictions: A tensor of float32 of shape ``[batch, classes]``.
+      targets: The right class of each row, int32 or int64.
+      k: How many of the largest predictions count, a scalar.
+      name: A name for the op.
+
+    Returns:
+      A tensor of bool of shape ``[batch]``.
+
+    >>> tf.Session().run(tf.math.in_top_k([[0.1, 0.7, 0.2], [0.6, 0.3, 0.1]], [2, 2], 2))
+    array([ True, False])
+    """
     with name_scope(name, "in_top_k"):
         return raw_ops.InTopKV2(predictions, targets, k)
 
@@ -259,7 +456,21 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 
 @learned
 def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Running sums along an axis: ``cumsum([a, b, c])`` is ``[a, a + b, a + b + c]``."""
+    """Running sums along an axis: ``cumsum([a, b, c])`` is ``[a, a + b, a + b + c]``.
+
+    Args:
+      x: A tensor of numbers.
+      axis: The dimension to go along; negative counts from the end.
+      exclusive: Whether each sum leaves its own element out: ``[0, a, a + b]``.
+      reverse: Whether to begin at the end: ``[a + b + c, b + c, c]``.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of ``x``.
+
+    >>> tf.Session().run(tf.cumsum([1, 2, 3]))
+    array([1, 3, 6], dtype=int32)
+    """
     with name_scope(name, "Cumsum", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return raw_ops.Cumsum(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
@@ -267,7 +478,21 @@ def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False
 
 @learned
 def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Running products along an axis."""
+    """Running products along an axis.
+
+    Args:
+      x: A tensor of numbers.
+      axis: The dimension to go along; negative counts from the end.
+      exclusive: Whether each product leaves its own element out: ``[1, a, a * b]``.
+      reverse: Whether to begin at the end: ``[a * b * c, b * c, c]``.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of ``x``.
+
+    >>> tf.Session().run(tf.cumprod([2, 3, 4], exclusive=True))
+    array([1, 2, 6], dtype=int32)
+    """
     with name_scope(name, "Cumprod", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return raw_ops.Cumprod(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
@@ -276,85 +501,21 @@ def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = Fals
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Running ``log(sum(exp(x)))`` along an axis."""
+    """Running ``log(sum(exp(x)))`` along an axis.
+
+    Args:
+      x: A tensor of floating-point numbers.
+      axis: The dimension to go along; negative counts from the end.
+      exclusive: Whether each result leaves its own element out.
+      reverse: Whether to begin at the end.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of ``x``.
+
+    >>> tf.Session().run(tf.math.cumulative_logsumexp([0.0, 0.0]))
+    array([0.       , 0.693...], dtype=float32)
+    """
     with name_scope(name, "CumulativeLogsumexp", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return raw_ops.CumulativeLogsumexp(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
-
-
-# ---- counts
-
-
-def bincount(
-    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = dtypes.int32
-) -> Tensor:
-    """How often each value 0, 1, 2 ... occurs in an integer tensor, or the sum of weights of those places."""
-    with name_scope(None, "bincount"):
-        values = convert_to_tensor(arr, dtypes.int32, name="arr")
-        some = raw_ops.Greater(raw_ops.Size(values), 0)
-        size = cast(some, dtypes.int32) * (reduce_max(values) + 1)
-        if minlength is not None:
-            size = raw_ops.Maximum(convert_to_tensor(minlength, dtypes.int32, name="minlength"), size)
-        if maxlength is not None:
-            size = raw_ops.Minimum(convert_to_tensor(maxlength, dtypes.int32, name="maxlength"), size)
-        if weights is None:
-            weights = constant(np.zeros(0, dtypes.as_dtype(dtype).as_numpy_dtype), dtypes.as_dtype(dtype))
-        else:
-            weights = convert_to_tensor(weights, name="weights")
-        return raw_ops.Bincount(values, size, weights)
-
-
-def histogram_fixed_width(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
-) -> Tensor:
-    """How many values fall into each of ``nbins`` equal parts of the range; the outer parts take what lies outside."""
-    with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
-        return raw_ops.HistogramFixedWidth(values, value_range, nbins, dtype=dtype, name=scope)
-
-
-def histogram_fixed_width_bins(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
-) -> Tensor:
-    """Which of ``nbins`` equal parts of the range each value falls into; the outer parts take what lies outside."""
-    with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
-        x: Any = convert_to_tensor(values, name="values")
-        bounds: Any = convert_to_tensor(value_range, x.dtype.base_dtype, name="value_range")
-        low, high = bounds[0], bounds[1]
-        count = cast(nbins, x.dtype.base_dtype)
-        place = raw_ops.Floor(count * ((x - low) / (high - low)))
-        return cast(raw_ops.ClipByValue(place, 0.0, count - 1), dtypes.as_dtype(dtype))
-
-
-def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    dtype: Any = dtypes.int32,
-    name: str | None = None,
-    weights: Any = None,
-) -> Tensor:
-    """A matrix that counts, for each label (row), how often each class (column) was predicted."""
-    element_type = dtypes.as_dtype(dtype)
-    with name_scope(name, "confusion_matrix", (predictions, labels, num_classes, weights)):
-        truth = cast(_vector(labels, "labels"), dtypes.int64)
-        guess = cast(_vector(predictions, "predictions"), dtypes.int64)
-        if num_classes is None:
-            size = raw_ops.Maximum(reduce_max(guess), reduce_max(truth)) + 1
-        else:
-            size = cast(num_classes, dtypes.int64)
-        static_size = constant_value(size)
-        shape = raw_ops.Pack([size, size]) if static_size is None else constant([int(static_size)] * 2, dtypes.int64)
-        indices = raw_ops.Pack([truth, guess], axis=1)
-        values = cast(constant(1) if weights is None else weights, element_type)
-        if values.shape.ndims == 0:
-            values = raw_ops.Fill(raw_ops.Shape(guess), values)
-        return raw_ops.ScatterNd(indices, values, shape)
-
-
-def _vector(value: Any, name: str) -> Tensor:
-    """Classes as a vector: a trailing dimension of one is dropped."""
-    tensor = convert_to_tensor(value, name=name)
-    dims = tensor.shape.tuple
-    if dims is not None and len(dims) == 2 and dims[-1] == 1:
-        tensor = raw_ops.Squeeze(tensor, [-1])
-    return tensor

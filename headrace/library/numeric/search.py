@@ -23,6 +23,16 @@ def searchsorted(
 
     With ``side="left"`` before elements equal to it, with "right" after them.
 
+    Args:
+      sorted_sequence: A tensor whose last dimension is in rising order.
+      values: What to find: a tensor with the leading dimensions of ``sorted_sequence``.
+      side: "left" or "right".
+      out_type: The type of the result: int32 or int64.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``out_type`` of the shape of ``values``.
+
     >>> tf.Session().run(tf.searchsorted([1, 3, 3, 7], [0, 3, 8], side="right"))
     array([0, 3, 4], dtype=int32)
     """
@@ -45,6 +55,14 @@ def _last(tensor: Tensor) -> Any:
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     """Indices into a flat tensor as coordinates in one of shape ``dims``, one row for each dimension.
 
+    Args:
+      indices: A scalar or 1-D tensor of int32 or int64.
+      dims: The shape of the tensor that is indexed, of the type of ``indices``.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of ``indices``: a column for each index.
+
     >>> tf.Session().run(tf.unravel_index([7, 2], [3, 4]))
     array([[1, 0],
            [3, 2]], dtype=int32)
@@ -53,7 +71,20 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
 
 
 def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
-    """The n-th smallest (or, reversed, largest) element of each row, counted from 0."""
+    """The n-th smallest (or, reversed, largest) element of each row, counted from 0.
+
+    Args:
+      input: A tensor of real numbers of rank 1 or more; its last dimension holds the rows.
+      n: Which element, a scalar from 0.
+      reverse: Whether to count from the largest.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of ``input``, without its last dimension.
+
+    >>> tf.Session().run(tf.contrib.nn.nth_element([[3, 1, 2], [9, 7, 8]], 1))
+    array([2, 8], dtype=int32)
+    """
     return raw_ops.NthElement(input, n, reverse=reverse, name=name)
 
 
@@ -64,6 +95,15 @@ def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Tensor:
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
     """Elements along an axis, each as often as ``repeats`` says; without an axis, of the flat tensor.
+
+    Args:
+      input: A tensor.
+      repeats: How often each element comes: a number for all, or a 1-D tensor with one for each.
+      axis: The dimension along which to repeat; None for the flat tensor.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of ``input``.
 
     >>> tf.Session().run(tf.repeat([3, 5], repeats=[2, 1]))
     array([3, 3, 5], dtype=int32)

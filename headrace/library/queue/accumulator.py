@@ -18,6 +18,14 @@ class ConditionalAccumulatorBase:
     """Sums gradients until somebody takes enough of them.  Gradients computed before the accumulator's step are dropped.
 
     Made by its subclasses.
+
+    Args:
+      dtype: The type of the gradients.
+      shape: Their shape; None if it is not known.
+      accumulator_ref: The tensor that stands for the accumulator.
+
+    >>> isinstance(tf.ConditionalAccumulator(tf.float32), tf.ConditionalAccumulatorBase)
+    True
     """
 
     def __init__(self, dtype: Any, shape: Any, accumulator_ref: Tensor) -> None:
@@ -33,10 +41,12 @@ class ConditionalAccumulatorBase:
 
     @property
     def name(self) -> str:
+        """The name of the operation that makes the accumulator, without its scope."""
         return self._name
 
     @property
     def dtype(self) -> DType:
+        """The type of the gradients."""
         return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
@@ -52,6 +62,13 @@ class ConditionalAccumulatorBase:
 
 class ConditionalAccumulator(ConditionalAccumulatorBase):
     """Sums dense gradients; ``take_grad`` gives their mean, or their sum with ``reduction_type="SUM"``.
+
+    Args:
+      dtype: The type of the gradients.
+      shape: Their shape; None to take that of the first one.
+      shared_name: A name under which several nodes or sessions share one accumulator; None for none.
+      name: A name for the op.
+      reduction_type: What `take_grad` gives: "MEAN" or "SUM".
 
     >>> gradients = tf.ConditionalAccumulator(tf.float32, shape=[2])
     >>> with tf.Session() as sess:
@@ -92,6 +109,13 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     """Sums rows of gradients; the mean of a row is over the gradients that have it.  Rows are taken sorted, each once.
+
+    Args:
+      dtype: The type of the gradients.
+      shape: The shape of the dense gradients; None to check nothing.
+      shared_name: A name under which several nodes or sessions share one accumulator; None for none.
+      name: A name for the op.
+      reduction_type: What taking gives: "MEAN" or "SUM".
 
     >>> gradients = tf.SparseConditionalAccumulator(tf.float32, shape=[3, 1])
     >>> with tf.Session() as sess:

@@ -19,6 +19,15 @@ class QueueBase:
     """A buffer of elements, each a tuple of tensors.  Enqueuing waits while it is full, dequeuing while it is empty.
 
     Made by its subclasses.  With ``names``, elements are dictionaries.
+
+    Args:
+      dtypes: A list with the type of each component.
+      shapes: A list with the shape of each component, or None.
+      names: A list with the name of each component, or None.
+      queue_ref: The tensor that stands for the queue.
+
+    >>> queues = [tf.FIFOQueue(5, tf.int32), tf.FIFOQueue(5, tf.int32)]
+    >>> chosen = tf.QueueBase.from_list(1, queues)
     """
 
     def __init__(
@@ -65,18 +74,22 @@ class QueueBase:
 
     @property
     def name(self) -> str:
+        """The name of the operation that makes the queue, without its scope."""
         return self._queue_ref.op.name
 
     @property
     def dtypes(self) -> list[DType]:
+        """The type of each component."""
         return self._dtypes
 
     @property
     def shapes(self) -> list[TensorShape]:
+        """The shape of each component; unknown ones if none were given."""
         return self._shapes
 
     @property
     def names(self) -> list[str] | None:
+        """The name of each component, or None."""
         return self._names
 
     # ---- adding
@@ -190,6 +203,7 @@ class QueueBase:
         )
 
     def is_closed(self, name: str | None = None) -> Tensor:
+        """Whether the queue is closed, a boolean tensor."""
         return raw_ops.QueueIsClosedV2(self._queue_ref, name=name or f"{self._name}_Is_Closed")
 
     def size(self, name: str | None = None) -> Tensor:

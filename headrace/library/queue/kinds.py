@@ -17,6 +17,14 @@ from headrace.library.queue.component import dtype_list, name_list, shape_list
 class FIFOQueue(QueueBase):
     """Elements leave in the order in which they came.
 
+    Args:
+      capacity: How many elements it holds; -1 for no limit.
+      dtypes: The type of each component: a list, or one type.
+      shapes: The shape of each component; None for any, and then ``dequeue_many`` is not possible.
+      names: A name for each component; elements are dictionaries then.
+      shared_name: A name under which several nodes or sessions share one queue; None for none.
+      name: A name for the op.
+
     >>> queue = tf.FIFOQueue(capacity=10, dtypes=[tf.float32], shapes=[[]])
     >>> with tf.Session() as sess:
     ...     sess.run(queue.enqueue_many([[1.0, 2.0, 3.0]]))
@@ -41,6 +49,21 @@ class PaddingFIFOQueue(QueueBase):
     """A FIFOQueue whose elements may have different sizes: ``dequeue_many`` pads them with zeros to the longest.
 
     Sizes that may differ are None in ``shapes``.
+
+    Args:
+      capacity: How many elements it holds; -1 for no limit.
+      dtypes: The type of each component: a list, or one type.
+      shapes: The shape of each component, of known rank.
+      names: A name for each component; elements are dictionaries then.
+      shared_name: A name under which several nodes or sessions share one queue; None for none.
+      name: A name for the op.
+
+    >>> queue = tf.PaddingFIFOQueue(10, [tf.int32], shapes=[[None]])
+    >>> with tf.Session() as sess:
+    ...     sess.run([queue.enqueue([[1]]), queue.enqueue([[2, 3]])])
+    ...     print(sess.run(queue.dequeue_many(2)).shape)
+    [None, None]
+    (2, 2)
     """
 
     def __init__(
@@ -57,7 +80,24 @@ class PaddingFIFOQueue(QueueBase):
 
 
 class RandomShuffleQueue(QueueBase):
-    """Elements leave in random order; at least ``min_after_dequeue`` stay behind until the queue is closed."""
+    """Elements leave in random order; at least ``min_after_dequeue`` stay behind until the queue is closed.
+
+    Args:
+      capacity: How many elements it holds; -1 for no limit.
+      min_after_dequeue: How many elements stay behind, so that the next one is chosen among many.
+      dtypes: The type of each component: a list, or one type.
+      shapes: The shape of each component; None for any, and then ``dequeue_many`` is not possible.
+      names: A name for each component; elements are dictionaries then.
+      seed: The seed of the order; None for the graph's, or a random one.
+      shared_name: A name under which several nodes or sessions share one queue; None for none.
+      name: A name for the op.
+
+    >>> queue = tf.RandomShuffleQueue(10, min_after_dequeue=0, dtypes=tf.int32, shapes=[[]])
+    >>> with tf.Session() as sess:
+    ...     sess.run(queue.enqueue_many([[1, 2, 3]]))
+    ...     print(sorted(sess.run(queue.dequeue_many(3)).tolist()))
+    [1, 2, 3]
+    """
 
     def __init__(
         self, capacity: int, min_after_dequeue: int, dtypes: Any, shapes: Any = None, names: Any = None,
@@ -80,7 +120,22 @@ class RandomShuffleQueue(QueueBase):
 
 
 class PriorityQueue(QueueBase):
-    """Elements leave by priority, the lowest first.  The first component, an int64 scalar, is the priority."""
+    """Elements leave by priority, the lowest first.  The first component, an int64 scalar, is the priority.
+
+    Args:
+      capacity: How many elements it holds; -1 for no limit.
+      types: The type of each component after the priority; [] for priorities alone.
+      shapes: The shape of each of these components; it must be given if there are any.
+      names: A name for each component, the priority included; elements are dictionaries then.
+      shared_name: A name under which several nodes or sessions share one queue; None for none.
+      name: A name for the op.
+
+    >>> queue = tf.PriorityQueue(10, [tf.string], shapes=[[]])
+    >>> with tf.Session() as sess:
+    ...     sess.run(queue.enqueue_many([np.int64([2, 1]), ['later', 'first']]))
+    ...     print(sess.run(queue.dequeue())[1])
+    b'first'
+    """
 
     def __init__(
         self, capacity: int, types: Any, shapes: Any = None, names: Any = None, shared_name: str | None = None,

@@ -123,6 +123,14 @@ class BaseStagingArea:
 class StagingArea(BaseStagingArea):
     """Elements that are got in the order in which they were put.  Putting waits while it is full, getting while it is empty.
 
+    Args:
+      dtypes: A list with the type of each component.
+      shapes: A list with the shape of each component; None for any.
+      names: A list with the name of each component; elements are dictionaries then.
+      shared_name: A name under which areas share their elements; None for one of its own.
+      capacity: How many elements it holds; 0 for no limit.
+      memory_limit: How many bytes it holds; 0 for no limit.
+
     >>> area = tf.contrib.staging.StagingArea([tf.float32], shapes=[[]])
     >>> with tf.Session() as sess:
     ...     sess.run(area.put([tf.constant(3.0)]))

@@ -28,6 +28,9 @@ class SavedModelBuilder:
 
     The first graph is added with the variables, the others without; `save` writes the file that makes it a SavedModel.
 
+    Args:
+      export_dir: The folder; it must be empty, or not there yet.
+
     >>> import tempfile
     >>> x = tf.placeholder(tf.float32, [None], name="x")
     >>> y = tf.multiply(x, tf.Variable(2.0), name="y")
@@ -140,6 +143,13 @@ def simple_save(
     legacy_init_op: Operation | None = None,
 ) -> None:  # fmt: skip
     """Saves the session's graph, variables and assets as a SavedModel with one signature, to be served.
+
+    Args:
+      session: The session with the graph and the values.
+      export_dir: The folder; it must be empty, or not there yet.
+      inputs: A dict from names to tensors to feed.
+      outputs: A dict from names to tensors to fetch.
+      legacy_init_op: What to run when the model is loaded; None for nothing.
 
     >>> import tempfile
     >>> x = tf.placeholder(tf.float32, [None], name="x")

@@ -17,7 +17,17 @@ from headrace.library.train.saver.state_file import checkpoint_exists
 
 
 def maybe_saved_model_directory(export_dir: Any) -> bool:
-    """Whether the folder has the file of a SavedModel; it need not be one that can be loaded."""
+    """Whether the folder has the file of a SavedModel; it need not be one that can be loaded.
+
+    Args:
+      export_dir: The folder.
+
+    Returns:
+      True or False.
+
+    >>> tf.saved_model.contains_saved_model('/no/such/folder')
+    False
+    """
     folder = layout.path_text(export_dir)
     return any(file.exists(f"{folder}/{name}") for name in _FILENAMES)
 
@@ -30,6 +40,18 @@ def load(sess: Any, tags: Iterable[str], export_dir: Any, import_scope: str | No
 
     With ``import_scope`` the nodes are below that name.  Gives the MetaGraphDef, with the names they were saved under: its
     ``signature_def`` says what to feed and fetch.  ``saver_kwargs`` go to `tf.train.import_meta_graph`.
+
+    Args:
+      sess: The session; the nodes are added to its graph.
+      tags: The tags of the graph to load, such as ``[tf.saved_model.tag_constants.SERVING]``.
+      export_dir: The folder of the SavedModel.
+      import_scope: A name scope for the nodes; None for none.
+      **saver_kwargs: Further arguments for `tf.train.import_meta_graph`.
+
+    Returns:
+      A MetaGraphDef.
+
+    Example: ``tf.saved_model.load(sess, ["serve"], "/tmp/export").signature_def["serving_default"].inputs``
     """
     if not (hasattr(sess, "run") and hasattr(sess, "graph")):
         raise TypeError(f"'sess' must be a Session; got {sess!r} {at()}")

@@ -89,6 +89,19 @@ def from_saved_model(
 
     ``tags`` may be one text with commas.  ``input_names`` and ``output_names`` name tensors in place of a signature.
 
+    Args:
+      export_dir: The folder of the SavedModel.
+      signature_def_key: The name of the signature; None for "serving_default".
+      signature_def: A SignatureDef to use in place of a name.
+      input_names: A dict from names of inputs to names of tensors, in place of a signature.
+      output_names: The same for outputs.
+      tags: The tags of the graph; None for "serve".
+      graph: The graph to load into; None for a new one.
+      config: A `tf.ConfigProto` for the session.
+
+    Returns:
+      A function from a dict of input values to a dict of output values.
+
     >>> import tempfile
     >>> x = tf.placeholder(tf.float32, [None], name="x")
     >>> folder = tempfile.mkdtemp()
@@ -104,7 +117,17 @@ def from_saved_model(
 
 
 def get_signature_def_by_key(meta_graph_def: Any, signature_def_key: str) -> Any:
-    """The signature of this name in a MetaGraphDef."""
+    """The signature of this name in a MetaGraphDef.
+
+    Args:
+      meta_graph_def: What `tf.saved_model.load` returns.
+      signature_def_key: The name; ValueError if there is no such signature.
+
+    Returns:
+      A SignatureDef.
+
+    Example: ``tf.contrib.saved_model.get_signature_def_by_key(meta_graph_def, "serving_default").outputs``
+    """
     signatures = meta_graph_def.signature_def
     if signature_def_key not in signatures:
         raise ValueError(

@@ -32,6 +32,12 @@ REGRESS_OUTPUTS: Final = "outputs"
 def build_tensor_info(tensor: Any) -> Any:
     """The TensorInfo of a tensor, a sparse tensor or a variable: its name, dtype and shape.
 
+    Args:
+      tensor: A tensor, sparse tensor or variable of a graph.
+
+    Returns:
+      A TensorInfo.
+
     >>> x = tf.placeholder(tf.float32, [None, 3], name="x")
     >>> tf.saved_model.utils.build_tensor_info(x).name
     'x:0'
@@ -71,7 +77,20 @@ def tensor_names(info: Any) -> list[str]:
 
 
 def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None) -> Any:
-    """The tensor, or the sparse tensor, of a graph (default: the default graph) that a TensorInfo describes."""
+    """The tensor, or the sparse tensor, of a graph (default: the default graph) that a TensorInfo describes.
+
+    Args:
+      tensor_info: A TensorInfo.
+      graph: The graph to look in; None for the default graph.
+      import_scope: The scope under which the nodes were imported; None for none.
+
+    Returns:
+      A `tf.Tensor` or `tf.SparseTensor`; KeyError if it is not there.
+
+    >>> x = tf.placeholder(tf.float32, name='x')
+    >>> tf.saved_model.get_tensor_from_tensor_info(tf.saved_model.build_tensor_info(x)) is x
+    True
+    """
     graph = context.get_default_graph() if graph is None else graph
     encoding = tensor_info.WhichOneof("encoding")
     if encoding not in ("name", "coo_sparse"):
@@ -97,7 +116,20 @@ def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, im
 def build_signature_def(
     inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None, method_name: str | None = None
 ) -> Any:
-    """A SignatureDef with these TensorInfos, by name."""
+    """A SignatureDef with these TensorInfos, by name.
+
+    Args:
+      inputs: A dict from names to TensorInfos; None for none.
+      outputs: A dict from names to TensorInfos; None for none.
+      method_name: What the signature is for, such as ``tf.saved_model.signature_constants.PREDICT_METHOD_NAME``.
+
+    Returns:
+      A SignatureDef.
+
+    >>> x = tf.saved_model.build_tensor_info(tf.placeholder(tf.float32, name='x'))
+    >>> list(tf.saved_model.build_signature_def(inputs={'x': x}).inputs)
+    ['x']
+    """
     signature = protos().SignatureDef()
     for label, field, infos in (("inputs", signature.inputs, inputs), ("outputs", signature.outputs, outputs)):
         for name, info in (infos or {}).items():
@@ -113,7 +145,19 @@ def build_signature_def(
 
 
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
-    """The signature of a model that takes and gives tensors of any type."""
+    """The signature of a model that takes and gives tensors of any type.
+
+    Args:
+      inputs: A dict from names to tensors.
+      outputs: A dict from names to tensors.
+
+    Returns:
+      A SignatureDef.
+
+    >>> x = tf.placeholder(tf.float32, name='x')
+    >>> tf.saved_model.predict_signature_def({'x': x}, {'y': tf.square(x)}).method_name
+    'tensorflow/serving/predict'
+    """
     for label, tensors in (("inputs", inputs), ("outputs", outputs)):
         if not tensors:
             raise ValueError(f"Prediction `{label}` cannot be None or empty. {at()}")
@@ -127,7 +171,20 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 
 
 def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
-    """The signature of a classifier: serialized Examples in; the names of classes, their scores, or both out."""
+    """The signature of a classifier: serialized Examples in; the names of classes, their scores, or both out.
+
+    Args:
+      examples: A string tensor of serialized Examples.
+      classes: A string tensor with names of classes, or None.
+      scores: A float32 tensor with a score for each class, or None.
+
+    Returns:
+      A SignatureDef.
+
+    >>> examples, scores = tf.placeholder(tf.string, [None]), tf.placeholder(tf.float32, [None, 3])
+    >>> tf.saved_model.classification_signature_def(examples, None, scores).method_name
+    'tensorflow/serving/classify'
+    """
     if classes is None and scores is None:
         raise ValueError(f"Classification `classes` and `scores` cannot both be None. {at()}")
     outputs = {}
@@ -141,7 +198,19 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> An
 
 
 def regression_signature_def(examples: Any, predictions: Any) -> Any:
-    """The signature of a regressor: serialized Examples in, numbers out."""
+    """The signature of a regressor: serialized Examples in, numbers out.
+
+    Args:
+      examples: A string tensor of serialized Examples.
+      predictions: A float32 tensor.
+
+    Returns:
+      A SignatureDef.
+
+    >>> examples, predictions = tf.placeholder(tf.string, [None]), tf.placeholder(tf.float32, [None, 1])
+    >>> tf.saved_model.regression_signature_def(examples, predictions).method_name
+    'tensorflow/serving/regress'
+    """
     if predictions is None:
         raise ValueError(f"Regression `predictions` cannot be None. {at()}")
     return build_signature_def(
@@ -174,7 +243,17 @@ def _typed_info(task: str, label: str, tensor: Any, dtype: dtypes.DType) -> Any:
 
 
 def is_valid_signature(signature_def: Any) -> bool:
-    """Whether a server of SavedModels can serve it: a proper predict, classify or regress signature."""
+    """Whether a server of SavedModels can serve it: a proper predict, classify or regress signature.
+
+    Args:
+      signature_def: A SignatureDef, or None.
+
+    Returns:
+      True or False.
+
+    >>> tf.saved_model.is_valid_signature(tf.saved_model.build_signature_def())
+    False
+    """
     if signature_def is None:
         return False
     method = signature_def.method_name

@@ -20,7 +20,19 @@ class BasicDecoderOutput(NamedTuple):
 
 
 class BasicDecoder(Decoder):
-    """Runs a cell on the inputs of a helper; ``output_layer`` (a Layer) is applied before sampling."""
+    """Runs a cell on the inputs of a helper; ``output_layer`` (a Layer) is applied before sampling.
+
+    Args:
+      cell: The cell, with which each step is computed.
+      helper: The `Helper` that gives the inputs of each step and says when a sequence has finished.
+      initial_state: The cell's state before the first step.
+      output_layer: A layer from the cell's outputs to logits, such as `tf.layers.Dense`; None for none.
+
+    >>> cell = tf.nn.rnn_cell.GRUCell(4)
+    >>> helper = tf.contrib.seq2seq.TrainingHelper(tf.zeros([2, 5, 3]), sequence_length=[5, 2])
+    >>> decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32))
+    >>> outputs, state, lengths = tf.contrib.seq2seq.dynamic_decode(decoder)
+    """
 
     def __init__(self, cell: Any, helper: Helper, initial_state: Any, output_layer: Any = None) -> None:
         assert_like_cell(cell)

@@ -21,7 +21,7 @@ from headrace.library.control.control_flow import cond
 from headrace.library.control.tensor_array import TensorArray
 from headrace.library.network.embedding import embedding_lookup
 from headrace.library.network.softmax import log_softmax
-from headrace.library.numeric import math, reduction
+from headrace.library.numeric import division, math, reduction
 from headrace.library.numeric.reduction import top_k
 from headrace.library.rnn.base import assert_like_cell
 from headrace.library.scope import name_scope
@@ -60,14 +60,38 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
 def gather_tree(
     step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any, name: str | None = None
 ) -> Any:
-    """The sequences [time, batch, beam] of a beam search from the ids and parents of each step."""
+    """The sequences [time, batch, beam] of a beam search from the ids and parents of each step.
+
+    Args:
+      step_ids: The ids chosen at each step, int32 [time, batch, beam].
+      parent_ids: The beam that each of them continues, int32 [time, batch, beam].
+      max_sequence_lengths: The number of steps of each row of the batch, int32 [batch].
+      end_token: The id with which a sequence ends, an int32 scalar; what follows it becomes `end_token` too.
+      name: A name for the op.
+
+    Returns:
+      An int32 tensor [time, batch, beam]: whole sequences, one for each beam of the last step.
+
+    >>> ids, parents = [[[1, 2]], [[3, 4]]], [[[0, 0]], [[1, 0]]]
+    >>> tf.Session().run(tf.contrib.seq2seq.gather_tree(ids, parents, [2], 9)).tolist()
+    [[[2, 1]], [[3, 4]]]
+    """
     return raw_ops.GatherTree(step_ids, parent_ids, max_sequence_lengths, end_token, name=name or "GatherTree")
 
 
 def tile_batch(t: Any, multiplier: Any, name: str | None = None) -> Any:
     """Each entry of the batch ``multiplier`` times in a row: [batch, ...] -> [batch * multiplier, ...].
 
-    >>> tf.contrib.seq2seq.tile_batch(tf.constant([1, 2]), 3)  # [1, 1, 1, 2, 2, 2]  # doctest: +SKIP
+    Args:
+      t: A tensor [batch, ...], or a nested structure of such tensors.
+      multiplier: How often each entry is repeated, an int or an int32 scalar.
+      name: A name for the ops.
+
+    Returns:
+      A structure like `t` of tensors [batch * multiplier, ...].
+
+    >>> tf.Session().run(tf.contrib.seq2seq.tile_batch(tf.constant([1, 2]), multiplier=3))
+    array([1, 1, 1, 2, 2, 2], dtype=int32)
     """
     with name_scope(name, "tile_batch", [*nest.flatten(t), multiplier]):
         return nest.map_structure(lambda x: _tiled(convert_to_tensor(x, name="t"), multiplier), t)
@@ -93,6 +117,25 @@ class BeamSearchDecoder(Decoder):
 
     ``embedding`` is a table or a function of ids; ``length_penalty_weight`` favours longer sequences, and
     ``coverage_penalty_weight`` those whose attention covered the memory (Wu et al., 2016).
+
+    Args:
+      cell: The cell, with which each step is computed.
+      embedding: The table of embeddings [ids, size], or a function from ids to embeddings.
+      start_tokens: The first id of each sequence, int32 [batch].
+      end_token: The id with which a sequence ends, an int32 scalar.
+      initial_state: The cell's state before the first step, [batch * beam_width, ...].
+      beam_width: The number of beams.
+      output_layer: A layer from the cell's outputs to logits; None if the outputs are logits.
+      length_penalty_weight: How much longer sequences are favoured; 0.0 for no penalty.
+      coverage_penalty_weight: How much sequences are favoured whose attention covered the memory; 0.0 for no penalty.
+      reorder_tensor_arrays: True orders TensorArrays of the final state, such as `alignment_history`, by the final beams.
+
+    >>> cell, embedding = tf.nn.rnn_cell.GRUCell(4), tf.zeros([4, 3])
+    >>> decoder = tf.contrib.seq2seq.BeamSearchDecoder(
+    ...     cell, embedding, start_tokens=[0, 0], end_token=1, initial_state=cell.zero_state(2 * 3, tf.float32), beam_width=3)
+    >>> outputs, _, _ = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=5)
+    >>> outputs.predicted_ids.shape.as_list()
+    [2, None, 3]
     """
 
     def __init__(
@@ -232,7 +275,7 @@ class BeamSearchDecoder(Decoder):
         best, places = top_k(array.reshape(scores, [batch, -1]), width)
         best.set_shape([self._static_batch, width])
         places.set_shape([self._static_batch, width])
-        ids, beams = math.mod(places, vocabulary), math.floordiv(places, vocabulary)
+        ids, beams = math.mod(places, vocabulary), division.floordiv(places, vocabulary)
         log_probs = picked(array.reshape(total, [batch, -1]), places, batch)
         had_finished = self._moved(state.finished, beams)
         finished = math.logical_or(had_finished, math.equal(ids, self._end_token))

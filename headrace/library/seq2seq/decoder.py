@@ -19,10 +19,15 @@ from headrace.library.tensor.indexing import where
 
 
 class Decoder:
-    """What ``dynamic_decode`` runs.  A subclass gives the properties, ``initialize`` and ``step``."""
+    """What ``dynamic_decode`` runs.  A subclass gives the properties, ``initialize`` and ``step``.
+
+    >>> issubclass(tf.contrib.seq2seq.BasicDecoder, tf.contrib.seq2seq.Decoder)
+    True
+    """
 
     @property
     def batch_size(self) -> Any:
+        """The size of the batch, an int or a scalar tensor."""
         raise NotImplementedError
 
     @property
@@ -32,6 +37,7 @@ class Decoder:
 
     @property
     def output_dtype(self) -> Any:
+        """(A structure of) the types of what a step puts out."""
         raise NotImplementedError
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
@@ -59,6 +65,24 @@ def dynamic_decode(
     """(outputs, final state, sequence lengths) of decoding until every sequence has finished.
 
     ``impute_finished`` gives zeros and keeps the state for sequences that have finished, as gradients need it.
+
+    Args:
+      decoder: The `Decoder` to run.
+      output_time_major: True for outputs [time, batch, ...] in place of [batch, time, ...].
+      impute_finished: True gives zeros and keeps the state for sequences that have finished.
+      maximum_iterations: The largest number of steps, an int or an int32 scalar; None for no bound.
+      parallel_iterations: How many steps of the loop may be under way together.
+      swap_memory: True keeps what the gradient needs in the host's memory.
+      scope: The variable scope, or its name; None for `decoder`.
+      **kwargs: Accepted and not used.
+
+    Returns:
+      The outputs, nested like the decoder's `output_size`; the final state; the length of each sequence, int32 [batch].
+
+    >>> cell = tf.nn.rnn_cell.GRUCell(4)
+    >>> helper = tf.contrib.seq2seq.GreedyEmbeddingHelper(tf.zeros([4, 3]), start_tokens=[0, 0], end_token=1)
+    >>> decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32))
+    >>> outputs, state, lengths = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=5)
     """
     if not isinstance(decoder, Decoder):
         raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")

@@ -19,10 +19,15 @@ from headrace.library.tensor import array, creation, indexing
 
 
 class Helper:
-    """Samples from the outputs of a step and gives the inputs of the next."""
+    """Samples from the outputs of a step and gives the inputs of the next.
+
+    >>> issubclass(tf.contrib.seq2seq.TrainingHelper, tf.contrib.seq2seq.Helper)
+    True
+    """
 
     @property
     def batch_size(self) -> Any:
+        """The size of the batch, an int or a scalar tensor."""
         raise NotImplementedError
 
     @property
@@ -32,6 +37,7 @@ class Helper:
 
     @property
     def sample_ids_dtype(self) -> Any:
+        """The type of a sample."""
         raise NotImplementedError
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
@@ -39,6 +45,7 @@ class Helper:
         raise NotImplementedError
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """A sample for each sequence from the outputs of a step."""
         raise NotImplementedError
 
     def next_inputs(
@@ -49,7 +56,21 @@ class Helper:
 
 
 class CustomHelper(Helper):
-    """A helper made of three functions."""
+    """A helper made of three functions.
+
+    Args:
+      initialize_fn: A function without arguments that gives (finished, first inputs).
+      sample_fn: A function (time, outputs, state) that gives samples; it is called with these names.
+      next_inputs_fn: A function (time, outputs, state, sample_ids) that gives (finished, next inputs, next state).
+      sample_ids_shape: The shape of a sample without the batch; None for a scalar.
+      sample_ids_dtype: The type of the samples; None for int32.
+
+    >>> helper = tf.contrib.seq2seq.CustomHelper(
+    ...     initialize_fn=lambda: (tf.fill([2], False), tf.zeros([2, 3])),
+    ...     sample_fn=lambda time, outputs, state: tf.argmax(outputs, -1, output_type=tf.int32),
+    ...     next_inputs_fn=lambda time, outputs, state, sample_ids: (tf.fill([2], time >= 3), tf.zeros([2, 3]), state))
+    >>> finished, inputs = helper.initialize()
+    """
 
     def __init__(
         self, initialize_fn: Callable[..., Any], sample_fn: Callable[..., Any], next_inputs_fn: Callable[..., Any],
@@ -111,7 +132,18 @@ class _IdHelper(Helper):
 
 
 class TrainingHelper(_IdHelper):
-    """Reads the true inputs, one step after the other; samples are the most likely ids."""
+    """Reads the true inputs, one step after the other; samples are the most likely ids.
+
+    Args:
+      inputs: The true inputs [batch, time, ...], or a nested structure of such tensors.
+      sequence_length: The length of each sequence, an int32 vector [batch].
+      time_major: True if the inputs are [time, batch, ...].
+      name: The name scope of the ops.
+
+    >>> helper = tf.contrib.seq2seq.TrainingHelper(tf.zeros([2, 5, 3]), sequence_length=[5, 2])
+    >>> tf.Session().run(helper.batch_size)
+    np.int32(2)
+    """
 
     def __init__(self, inputs: Any, sequence_length: Any, time_major: bool = False, name: str | None = None) -> None:
         with name_scope(name, "TrainingHelper", [inputs, sequence_length]):
@@ -125,15 +157,16 @@ class TrainingHelper(_IdHelper):
                     f"Expected sequence_length to be a vector, but received shape: {self._sequence_length.shape}"
                 )
             self._zero_inputs = nest.map_structure(lambda i: creation.zeros_like(i[0, :]), inputs)
-            static = self._sequence_length.shape.as_list()[0]
-            self._batch_size = array.size(self._sequence_length) if static is None else static
+            self._batch_size = array.size(self._sequence_length)
 
     @property
     def inputs(self) -> Any:
+        """The true inputs, as they were given."""
         return self._inputs
 
     @property
     def sequence_length(self) -> Any:
+        """The length of each sequence."""
         return self._sequence_length
 
     def initialize(self, name: str | None = None) -> Any:
@@ -167,7 +200,22 @@ def _unstacked(inputs: Any) -> TensorArray:
 
 
 class ScheduledEmbeddingTrainingHelper(TrainingHelper):
-    """Scheduled sampling (Bengio et al., 2015): with some probability the next input is the embedding of a sampled id."""
+    """Scheduled sampling (Bengio et al., 2015): with some probability the next input is the embedding of a sampled id.
+
+    Args:
+      inputs: The true inputs [batch, time, ...].
+      sequence_length: The length of each sequence, an int32 vector [batch].
+      embedding: The table of embeddings [ids, size], or a function from ids to embeddings.
+      sampling_probability: How often an id is sampled: a float32 scalar, or a vector with one number for each sequence.
+      time_major: True if the inputs are [time, batch, ...].
+      seed: The seed of the ids.
+      scheduling_seed: The seed of the choice between the true input and a sample.
+      name: The name scope of the ops.
+
+    >>> helper = tf.contrib.seq2seq.ScheduledEmbeddingTrainingHelper(
+    ...     tf.zeros([2, 5, 3]), sequence_length=[5, 2], embedding=tf.zeros([4, 3]), sampling_probability=0.1)
+    >>> finished, inputs = helper.initialize()
+    """
 
     def __init__(
         self, inputs: Any, sequence_length: Any, embedding: Any, sampling_probability: Any, time_major: bool = False,
@@ -201,7 +249,22 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
 
 
 class ScheduledOutputTrainingHelper(TrainingHelper):
-    """Scheduled sampling of outputs: with some probability the next input is made of the last output."""
+    """Scheduled sampling of outputs: with some probability the next input is made of the last output.
+
+    Args:
+      inputs: The true inputs [batch, time, ...].
+      sequence_length: The length of each sequence, an int32 vector [batch].
+      sampling_probability: How often an output is used: a float32 scalar, or a vector with one number for each sequence.
+      time_major: True if the inputs are [time, batch, ...].
+      seed: The seed of the choice between the true input and the output.
+      next_inputs_fn: A function from the outputs to the next inputs; None uses the outputs as they are.
+      auxiliary_inputs: Further inputs [batch, time, ...], joined to either; None for none.
+      name: The name scope of the ops.
+
+    >>> helper = tf.contrib.seq2seq.ScheduledOutputTrainingHelper(
+    ...     tf.zeros([2, 5, 3]), sequence_length=[5, 2], sampling_probability=0.1)
+    >>> finished, inputs = helper.initialize()
+    """
 
     def __init__(
         self, inputs: Any, sequence_length: Any, sampling_probability: Any, time_major: bool = False,
@@ -257,7 +320,16 @@ def _draw(logits: Any, seed: int | None) -> Any:
 
 
 class GreedyEmbeddingHelper(_IdHelper):
-    """The next input is the embedding of the most likely id, until ``end_token``."""
+    """The next input is the embedding of the most likely id, until ``end_token``.
+
+    Args:
+      embedding: The table of embeddings [ids, size], or a function from ids to embeddings.
+      start_tokens: The first id of each sequence, int32 [batch].
+      end_token: The id with which a sequence ends, an int32 scalar.
+
+    >>> helper = tf.contrib.seq2seq.GreedyEmbeddingHelper(tf.zeros([4, 3]), start_tokens=[0, 0], end_token=1)
+    >>> finished, inputs = helper.initialize()
+    """
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
         self._embedding_fn = embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
@@ -267,8 +339,7 @@ class GreedyEmbeddingHelper(_IdHelper):
             raise ValueError("start_tokens must be a vector")
         if self._end_token.shape.ndims != 0:
             raise ValueError("end_token must be a scalar")
-        static = self._start_tokens.shape.as_list()[0]
-        self._batch_size = array.size(start_tokens) if static is None else static
+        self._batch_size = array.size(self._start_tokens)
         self._start_inputs = self._embedding_fn(self._start_tokens)
 
     def initialize(self, name: str | None = None) -> Any:
@@ -293,7 +364,19 @@ def _only(outputs: Any) -> Any:
 
 
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """The next input is the embedding of an id drawn from the outputs, sharper with a lower ``softmax_temperature``."""
+    """The next input is the embedding of an id drawn from the outputs, sharper with a lower ``softmax_temperature``.
+
+    Args:
+      embedding: The table of embeddings [ids, size], or a function from ids to embeddings.
+      start_tokens: The first id of each sequence, int32 [batch].
+      end_token: The id with which a sequence ends, an int32 scalar.
+      softmax_temperature: What the outputs are divided by before an id is drawn; None for 1.
+      seed: The seed of the ids.
+
+    >>> helper = tf.contrib.seq2seq.SampleEmbeddingHelper(
+    ...     tf.zeros([4, 3]), start_tokens=[0, 0], end_token=1, softmax_temperature=0.5)
+    >>> finished, inputs = helper.initialize()
+    """
 
     def __init__(
         self, embedding: Any, start_tokens: Any, end_token: Any, softmax_temperature: Any = None,
@@ -309,7 +392,21 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class InferenceHelper(Helper):
-    """Decoding with any samples: ``sample_fn`` of the outputs, ``end_fn`` of the samples."""
+    """Decoding with any samples: ``sample_fn`` of the outputs, ``end_fn`` of the samples.
+
+    Args:
+      sample_fn: A function from the outputs of a step to samples.
+      sample_shape: The shape of a sample without the batch.
+      sample_dtype: The type of the samples.
+      start_inputs: The inputs of the first step, [batch, ...].
+      end_fn: A function from samples to bools [batch]: which sequences end with them.
+      next_inputs_fn: A function from samples to the next inputs; None uses the samples as they are.
+
+    >>> helper = tf.contrib.seq2seq.InferenceHelper(
+    ...     sample_fn=tf.sign, sample_shape=[3], sample_dtype=tf.float32, start_inputs=tf.zeros([2, 3]),
+    ...     end_fn=lambda samples: tf.reduce_all(samples > 0, axis=1))
+    >>> finished, inputs = helper.initialize()
+    """
 
     def __init__(
         self, sample_fn: Callable[[Any], Any], sample_shape: Any, sample_dtype: Any, start_inputs: Any,
@@ -321,8 +418,7 @@ class InferenceHelper(Helper):
         self._sample_dtype = sample_dtype
         self._next_inputs_fn = next_inputs_fn
         self._start_inputs = convert_to_tensor(start_inputs, name="start_inputs")
-        static = self._start_inputs.shape.as_list()[0]
-        self._batch_size = array.shape(start_inputs)[0] if static is None else static
+        self._batch_size = array.shape(self._start_inputs)[0]
 
     @property
     def batch_size(self) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.graph.convert import convert_to_tensor
 from headrace.library.control.higher_order import scan
-from headrace.library.layers.core import Dense
+from headrace.library.layers.scoped.core import Dense
 from headrace.library.numeric import math, random, reduction
 from headrace.library.numeric.clip import clip_by_value
 from headrace.library.scope import name_scope
@@ -21,7 +21,19 @@ from headrace.library.tensor import array, creation
 
 
 def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """A cumulative product by logarithms, whose gradient does not divide by zero."""
+    """A cumulative product by logarithms, whose gradient does not divide by zero.
+
+    Args:
+      x: A tensor of numbers from 0 to 1; others are clipped.
+      *args: Further arguments of `tf.cumsum`, from `axis` on.
+      **kwargs: Further arguments of `tf.cumsum`, such as `axis` and `exclusive`.
+
+    Returns:
+      A tensor of the type and shape of `x`.
+
+    >>> tf.Session().run(tf.contrib.seq2seq.safe_cumprod([0.5, 0.5, 1.0])).round(3)
+    array([0.5 , 0.25, 0.25], dtype=float32)
+    """
     with name_scope(None, "SafeCumprod", [x]):
         x = convert_to_tensor(x, name="x")
         tiny = np.finfo(x.dtype.base_dtype.as_numpy_dtype).tiny
@@ -33,6 +45,18 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
 
     ``mode`` is "recursive" (exact, step by step), "parallel" (exact up to rounding, all steps together) or "hard" (for
     chances that are all 0 or 1).
+
+    Args:
+      p_choose_i: The chance to stop at each position, [batch, time].
+      previous_attention: Where attention was, [batch, time]: chances that add up to at most 1.
+      mode: How to compute it: "recursive", "parallel" or "hard".
+
+    Returns:
+      A tensor of the shape of `p_choose_i`.
+
+    >>> moved = tf.contrib.seq2seq.monotonic_attention([[0.5, 0.5, 1.0]], [[1.0, 0.0, 0.0]], mode="recursive")
+    >>> tf.Session().run(moved)
+    array([[0.5 , 0.25, 0.25]], dtype=float32)
     """
     p = convert_to_tensor(p_choose_i, name="p_choose_i")
     previous = convert_to_tensor(previous_attention, name="previous_attention")
@@ -82,7 +106,26 @@ class _MonotonicAttention(BaseAttentionMechanism):
 
 
 class BahdanauMonotonicAttention(_MonotonicAttention):
-    """Monotonic attention by additive scores, shifted by a trained ``score_bias``."""
+    """Monotonic attention by additive scores, shifted by a trained ``score_bias``.
+
+    Args:
+      num_units: The width of the hidden layer, to which queries and memory are mapped.
+      memory: The tensor to attend to, [batch, time, size]: the outputs of an encoder as a rule.
+      memory_sequence_length: How many positions count in each row of the batch, [batch]; None for all.
+      normalize: True normalises the weights of the hidden layer.
+      score_mask_value: The score of positions that do not count; None for minus infinity.
+      sigmoid_noise: The standard deviation of noise added to the scores, for training; 0.0 for none.
+      sigmoid_noise_seed: The seed of the noise.
+      score_bias_init: What the bias of the scores starts from; a negative number lets attention move on at first.
+      mode: "recursive" or "parallel" for training, "hard" for a choice of one position when the model is used.
+      dtype: The type of the trained variables; None for float32.
+      name: The name scope of the ops that prepare the memory.
+
+    >>> attention = tf.contrib.seq2seq.BahdanauMonotonicAttention(4, tf.zeros([2, 5, 3]))
+    >>> alignments, _ = attention(tf.zeros([2, 6]), attention.initial_state(2, tf.float32))
+    >>> alignments.shape.as_list()
+    [2, 5]
+    """
 
     def __init__(
         self, num_units: int, memory: Any, memory_sequence_length: Any = None, normalize: bool = False,
@@ -110,7 +153,26 @@ class BahdanauMonotonicAttention(_MonotonicAttention):
 
 
 class LuongMonotonicAttention(_MonotonicAttention):
-    """Monotonic attention by products, shifted by a trained ``score_bias``."""
+    """Monotonic attention by products, shifted by a trained ``score_bias``.
+
+    Args:
+      num_units: The width of the queries, to which the memory is mapped.
+      memory: The tensor to attend to, [batch, time, size]: the outputs of an encoder as a rule.
+      memory_sequence_length: How many positions count in each row of the batch, [batch]; None for all.
+      scale: True multiplies the scores by a trained number.
+      score_mask_value: The score of positions that do not count; None for minus infinity.
+      sigmoid_noise: The standard deviation of noise added to the scores, for training; 0.0 for none.
+      sigmoid_noise_seed: The seed of the noise.
+      score_bias_init: What the bias of the scores starts from; a negative number lets attention move on at first.
+      mode: "recursive" or "parallel" for training, "hard" for a choice of one position when the model is used.
+      dtype: The type of the trained variables; None for float32.
+      name: The name scope of the ops that prepare the memory.
+
+    >>> attention = tf.contrib.seq2seq.LuongMonotonicAttention(4, tf.zeros([2, 5, 3]))
+    >>> alignments, _ = attention(tf.zeros([2, 4]), attention.initial_state(2, tf.float32))
+    >>> alignments.shape.as_list()
+    [2, 5]
+    """
 
     def __init__(
         self, num_units: int, memory: Any, memory_sequence_length: Any = None, scale: bool = False,

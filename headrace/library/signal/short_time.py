@@ -18,7 +18,7 @@ from headrace.library.linalg import matrix as linalg
 from headrace.library.numeric import math, reduction, segment
 from headrace.library.scope import name_scope
 from headrace.library.signal.fourier import irfft, rfft
-from headrace.library.tensor import array, creation, indexing
+from headrace.library.tensor import array, broadcast, creation, indexing
 
 # ---- windows
 
@@ -27,6 +27,15 @@ def hann_window(
     window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
     """A raised cosine of that many samples; ``periodic`` for transforms, not periodic for filters.
+
+    Args:
+      window_length: How many samples, an integer.
+      periodic: Whether the window is one period of a wave, or symmetric.
+      dtype: The type of the result, of floats.
+      name: A name for the op.
+
+    Returns:
+      A vector of `window_length` samples.
 
     >>> tf.Session().run(tf.signal.hann_window(4))
     array([0. , 0.5, 1. , 0.5], dtype=float32)
@@ -37,7 +46,20 @@ def hann_window(
 def hamming_window(
     window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """A raised cosine that does not quite reach zero."""
+    """A raised cosine that does not quite reach zero.
+
+    Args:
+      window_length: How many samples, an integer.
+      periodic: Whether the window is one period of a wave, as transforms need it, or symmetric, as filters do.
+      dtype: The type of the result, of floats.
+      name: A name for the op.
+
+    Returns:
+      A vector of `window_length` samples.
+
+    >>> tf.Session().run(tf.signal.hamming_window(4)).round(2)
+    array([0.08, 0.54, 1.  , 0.54], dtype=float32)
+    """
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
 
 
@@ -58,7 +80,7 @@ def _raised_cosine(
         count = math.cast(creation.range(length), element_type)
         wave = a - b * math.cos(count * constant(2 * _math.pi, element_type) / safe)
         return indexing.where(
-            array.broadcast_to(math.equal(length, 1), array.shape(wave)), creation.ones_like(wave), wave
+            broadcast.broadcast_to(math.equal(length, 1), array.shape(wave)), creation.ones_like(wave), wave
         )
 
 
@@ -70,6 +92,18 @@ def frame(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Windows of ``frame_length`` samples, one every ``frame_step``, along an axis: [..., frames, frame_length, ...].
+
+    Args:
+      signal: A tensor [..., samples, ...] of known rank.
+      frame_length: How many samples a window has, an integer.
+      frame_step: How many samples lie between the starts of two windows, an integer.
+      pad_end: Whether the last windows may reach past the end; if not, samples that fill no window are left out.
+      pad_value: What stands past the end.
+      axis: The axis of the samples.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of `signal` with two axes, frames and samples, in place of `axis`.
 
     >>> tf.Session().run(tf.signal.frame([1, 2, 3, 4, 5], 3, 2))
     array([[1, 2, 3],
@@ -117,7 +151,19 @@ def _note_frames(framed: Tensor, signal: Tensor, frames: Any, length: Any, axis:
 
 
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
-    """The inverse of `frame`: frames [..., frames, frame_length] added up, ``frame_step`` apart."""
+    """The inverse of `frame`: frames [..., frames, frame_length] added up, ``frame_step`` apart.
+
+    Args:
+      signal: A tensor [..., frames, frame_length] of numbers.
+      frame_step: How many samples lie between the starts of two frames, an integer.
+      name: A name for the op.
+
+    Returns:
+      A tensor [..., (frames - 1) * frame_step + frame_length] of the type of `signal`.
+
+    >>> tf.Session().run(tf.signal.overlap_and_add([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]], 2)).tolist()
+    [1.0, 1.0, 3.0, 2.0, 2.0]
+    """
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         signal = convert_to_tensor(signal, name="signal")
         signal.shape.with_rank_at_least(2)
@@ -151,6 +197,23 @@ def stft(
     """The Fourier transform of each window of a signal: [..., samples] -> complex [..., frames, frequencies].
 
     ``fft_length`` defaults to the smallest power of two that holds a frame.
+
+    Args:
+      signals: A tensor [..., samples] of floats.
+      frame_length: How many samples a window has, an integer.
+      frame_step: How many samples lie between the starts of two windows, an integer.
+      fft_length: How many samples are transformed at a time, an integer; a window is cut off or filled with zeros.
+        None takes the smallest power of two that holds a frame.
+      window_fn: A function of `frame_length` and ``dtype`` that gives the weights of a window's samples; None for
+        none.
+      pad_end: Whether the last windows may reach past the end, where zeros stand.
+      name: A name for the op.
+
+    Returns:
+      A complex tensor [..., frames, fft_length // 2 + 1].
+
+    >>> tf.Session().run(tf.signal.stft(tf.ones([16]), frame_length=8, frame_step=4)).shape
+    (3, 5)
     """
     with name_scope(name, "stft", [signals, frame_length, frame_step]):
         signals = convert_to_tensor(signals, name="signals")
@@ -176,7 +239,20 @@ def _enclosing_power(length: Any) -> Any:
 def inverse_stft_window_fn(
     frame_step: Any, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
 ) -> Callable[..., Tensor]:
-    """The window for `inverse_stft` that undoes the one of `stft`, whatever the overlap."""
+    """The window for `inverse_stft` that undoes the one of `stft`, whatever the overlap.
+
+    Args:
+      frame_step: How many samples lie between the starts of two windows, an integer.
+      forward_window_fn: The ``window_fn`` that `stft` had.
+      name: A name for the op.
+
+    Returns:
+      A function of ``frame_length`` and ``dtype``, to give to `inverse_stft` as ``window_fn``.
+
+    >>> window = tf.signal.inverse_stft_window_fn(2)(4, dtype=tf.float32)
+    >>> tf.Session().run(window).tolist()
+    [0.0, 1.0, 1.0, 1.0]
+    """
 
     def inverse_window(frame_length: Any, dtype: Any) -> Tensor:
         with name_scope(name, "inverse_stft_window_fn", [forward_window_fn]):
@@ -197,7 +273,26 @@ def inverse_stft(
     stfts: Any, frame_length: Any, frame_step: Any, fft_length: Any = None,
     window_fn: Callable[..., Any] | None = hann_window, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Signals back from their short-time transforms; exact with ``window_fn=inverse_stft_window_fn(frame_step)``."""
+    """Signals back from their short-time transforms; exact with ``window_fn=inverse_stft_window_fn(frame_step)``.
+
+    Args:
+      stfts: A complex tensor [..., frames, fft_length // 2 + 1], as `stft` gives it.
+      frame_length: How many samples a window has, an integer.
+      frame_step: How many samples lie between the starts of two windows, an integer.
+      fft_length: The one that `stft` had; None for the smallest power of two that holds a frame.
+      window_fn: A function of `frame_length` and ``dtype`` that gives the weights of a frame's samples; None for
+        none.
+      name: A name for the op.
+
+    Returns:
+      A tensor of floats, [..., (frames - 1) * frame_step + frame_length]. Fewer windows cover its first and last samples,
+      which are not exact.
+
+    >>> window = tf.signal.inverse_stft_window_fn(2)
+    >>> signal = tf.signal.inverse_stft(tf.signal.stft(tf.ones([8]), 4, 2), 4, 2, window_fn=window)
+    >>> tf.Session().run(signal).round(3).tolist()
+    [0.0, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5]
+    """
     with name_scope(name, "inverse_stft", [stfts]):
         stfts = convert_to_tensor(stfts, name="stfts")
         stfts.shape.with_rank_at_least(2)
@@ -227,6 +322,17 @@ def dct(
 ) -> Tensor:
     """The discrete cosine transform, of types 1 to 4, along the last axis.
 
+    Args:
+      input: A tensor of floats whose last size is known.
+      type: Which of the four transforms: 1, 2, 3 or 4.
+      n: The size to cut or fill the last axis to first; None takes it as it is.
+      axis: Only -1, the last axis.
+      norm: None, or 'ortho' to make the transform orthogonal; not for type 1.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of `input`, with `n` for the last size if it is given.
+
     >>> tf.Session().run(tf.signal.dct([1.0, 2.0, 3.0]))
     array([12.       , -3.4641016,  0.       ], dtype=float32)
     """
@@ -237,7 +343,23 @@ def dct(
 def idct(
     input: Any, type: int = 2, n: Any = None, axis: int = -1, norm: str | None = None, name: str | None = None
 ) -> Tensor:
-    """The inverse of `dct`, up to a factor unless ``norm="ortho"``: type 3 undoes type 2."""
+    """The inverse of `dct`, up to a factor unless ``norm="ortho"``: type 3 undoes type 2.
+
+    Args:
+      input: A tensor of floats whose last size is known.
+      type: Which transform to undo: 1, 2, 3 or 4.
+      n: The size to cut or fill the last axis to first; None takes it as it is.
+      axis: Only -1, the last axis.
+      norm: None, or 'ortho' if `dct` had it; not for type 1.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of `input`, with `n` for the last size if it is given.
+
+    >>> x = tf.signal.dct([1.0, 2.0, 3.0], norm="ortho")
+    >>> tf.Session().run(tf.signal.idct(x, norm="ortho")).round(3).tolist()
+    [1.0, 2.0, 3.0]
+    """
     with name_scope(name, "idct", [input]):
         return _cosine_transform(input, {2: 3, 3: 2}.get(type, type), n, axis, norm)
 
@@ -305,7 +427,23 @@ def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20, num_spectrogram_bins: Any = 129, sample_rate: Any = 8000, lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0, dtype: Any = dtypes.float32, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """[frequencies, mel bins]: a spectrogram times this is one on the mel scale."""
+    """[frequencies, mel bins]: a spectrogram times this is one on the mel scale.
+
+    Args:
+      num_mel_bins: How many bands the mel spectrogram has.
+      num_spectrogram_bins: How many frequencies the spectrogram has, ``fft_length // 2 + 1``; a constant.
+      sample_rate: Samples of the signal per second; a constant.
+      lower_edge_hertz: The lowest frequency of the bands, 0 or more.
+      upper_edge_hertz: The highest frequency of the bands, at most half of `sample_rate`.
+      dtype: The type of the result, of floats.
+      name: A name for the op.
+
+    Returns:
+      A matrix [num_spectrogram_bins, num_mel_bins].
+
+    >>> tf.signal.linear_to_mel_weight_matrix(num_mel_bins=20, num_spectrogram_bins=129).shape.as_list()
+    [129, 20]
+    """
     with name_scope(name, "linear_to_mel_weight_matrix"):
         rate, bins = (constant_value(convert_to_tensor(v)) for v in (sample_rate, num_spectrogram_bins))
         if rate is None or bins is None:
@@ -342,7 +480,18 @@ def _mel(hertz: Any) -> Any:
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
-    """The cepstral coefficients of log-mel spectrograms, over the last dimension."""
+    """The cepstral coefficients of log-mel spectrograms, over the last dimension.
+
+    Args:
+      log_mel_spectrograms: A tensor of floats, [..., mel bands]: logarithms of mel spectrograms.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of `log_mel_spectrograms`; the first 13 coefficients or so are used most.
+
+    >>> tf.Session().run(tf.signal.mfccs_from_log_mel_spectrograms([[1.0, 1.0]])).round(3).tolist()
+    [[2.0, 0.0]]
+    """
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
         x = convert_to_tensor(log_mel_spectrograms)
         bins = x.shape.as_list()[-1] if x.shape.ndims else None
@@ -358,13 +507,37 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
 
 
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """Moves the zero frequency to the middle of the given axes, or of all."""
+    """Moves the zero frequency to the middle of the given axes, or of all.
+
+    Args:
+      x: A tensor.
+      axes: An axis, or a list of them; None for all, if the rank is known.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of `x`.
+
+    >>> tf.Session().run(tf.signal.fftshift([0, 1, 2, -2, -1])).tolist()
+    [-2, -1, 0, 1, 2]
+    """
     with name_scope(name, "fftshift"):
         return _shifted(x, axes, lambda size: size // 2)
 
 
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Args:
+      x: A tensor.
+      axes: An axis, or a list of them; None for all, if the rank is known.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of `x`.
+
+    >>> tf.Session().run(tf.signal.ifftshift([-2, -1, 0, 1, 2])).tolist()
+    [0, 1, 2, -2, -1]
+    """
     with name_scope(name, "ifftshift"):
         return _shifted(x, axes, lambda size: -(size // 2))
 

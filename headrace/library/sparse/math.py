@@ -31,6 +31,20 @@ def sparse_tensor_dense_matmul(
     """The product of a sparse matrix and a dense one, either side conjugated and transposed on request.
 
     ``tf.sparse_tensor_dense_matmul(adjacency, features)``
+
+    Args:
+      sp_a: A `SparseTensor` of rank 2, or a dense matrix if `b` is the sparse one.
+      b: A dense matrix, or a `SparseTensor` of rank 2 if `sp_a` is the dense one, of the same type.
+      adjoint_a: Whether to transpose and conjugate `sp_a` first.
+      adjoint_b: Whether to transpose and conjugate `b` first.
+      name: A name for the op.
+
+    Returns:
+      A dense matrix of the type of `b`.
+
+    >>> sparse = tf.SparseTensor([[0, 1]], [2.0], [2, 2])
+    >>> tf.Session().run(tf.sparse_tensor_dense_matmul(sparse, [[1.0], [3.0]])).tolist()
+    [[6.0], [0.0]]
     """
     if isinstance(b, (SparseTensor, SparseTensorValue)):
         if isinstance(sp_a, (SparseTensor, SparseTensorValue)):
@@ -48,6 +62,19 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     """The sum of two tensors of which at least one is sparse; sparse if both are.
 
     Of two sparse ones, sums smaller in size than ``threshold`` are left out.
+
+    Args:
+      a: A `SparseTensor` or a dense tensor of numbers.
+      b: A `SparseTensor` or a dense tensor of the type and shape of `a`; one of the two is sparse.
+      threshold: The size below which a sum of two sparse entries is left out; None or 0 keeps all.
+      thresh: Another name of `threshold`; give one of them.
+
+    Returns:
+      A `SparseTensor` if both are sparse, otherwise a dense tensor.
+
+    >>> a = tf.SparseTensor([[0]], [1.0], [3])
+    >>> tf.Session().run(tf.sparse_add(a, [1.0, 2.0, 3.0])).tolist()
+    [2.0, 2.0, 3.0]
     """
     threshold = either("threshold", threshold, "thresh", thresh)
     if not any(isinstance(t, (SparseTensor, SparseTensorValue)) for t in (a, b)):
@@ -68,12 +95,38 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
 
 
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The larger of two sparse tensors at each entry of either; missing entries are zero."""
+    """The larger of two sparse tensors at each entry of either; missing entries are zero.
+
+    Args:
+      sp_a: A `SparseTensor` of real numbers, in row-major order.
+      sp_b: A `SparseTensor` of the type and shape of `sp_a`.
+      name: A name for the op.
+
+    Returns:
+      A `SparseTensor` with an entry wherever one of the two has one.
+
+    >>> a, b = tf.SparseTensor([[0]], [1.0], [3]), tf.SparseTensor([[2]], [-1.0], [3])
+    >>> tf.Session().run(tf.sparse_maximum(a, b)).values.tolist()
+    [1.0, 0.0]
+    """
     return _extreme(raw_ops.SparseSparseMaximum, "SparseSparseMaximum", sp_a, sp_b, name)
 
 
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The smaller of two sparse tensors at each entry of either; missing entries are zero."""
+    """The smaller of two sparse tensors at each entry of either; missing entries are zero.
+
+    Args:
+      sp_a: A `SparseTensor` of real numbers, in row-major order.
+      sp_b: A `SparseTensor` of the type and shape of `sp_a`.
+      name: A name for the op.
+
+    Returns:
+      A `SparseTensor` with an entry wherever one of the two has one.
+
+    >>> a, b = tf.SparseTensor([[0]], [1.0], [3]), tf.SparseTensor([[2]], [-1.0], [3])
+    >>> tf.Session().run(tf.sparse_minimum(a, b)).values.tolist()
+    [0.0, -1.0]
+    """
     return _extreme(raw_ops.SparseSparseMinimum, "SparseSparseMinimum", sp_a, sp_b, name)
 
 
@@ -84,7 +137,19 @@ def _extreme(op: Callable[..., Any], default: str, a: SparseTensor, b: SparseTen
 
 
 def sparse_softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """Softmax over the entries of each row (the last dimension); what is missing counts as minus infinity."""
+    """Softmax over the entries of each row (the last dimension); what is missing counts as minus infinity.
+
+    Args:
+      sp_input: A `SparseTensor` of floats, of rank 2 or more, in row-major order.
+      name: A name for the op.
+
+    Returns:
+      A `SparseTensor` with the same indices; the entries of each row add up to 1.
+
+    >>> logits = tf.SparseTensor([[0, 0], [0, 2]], [1.0, 1.0], [1, 3])
+    >>> tf.Session().run(tf.sparse_softmax(logits)).values.tolist()
+    [0.5, 0.5]
+    """
     with name_scope(name, "SparseSoftmax", [sp_input.indices, sp_input.values]):
         values = raw_ops.SparseSoftmax(sp_input.indices, sp_input.values, sp_input.dense_shape)
         return SparseTensor(sp_input.indices, values, sp_input.dense_shape)
@@ -102,7 +167,24 @@ def _axes(sp_input: SparseTensor, axis: Any) -> Any:
     return creation.range(0, array.rank(sp_input))
 
 
-def _reduction(name: str, op_type: str, text: str, sparse: bool) -> Callable[..., Any]:
+def _reduction(name: str, op_type: str, summary: str, sparse: bool, example: str) -> Callable[..., Any]:
+    text = f"""{summary}
+
+Args:
+  sp_input: A `tf.SparseTensor` of real numbers.
+  axis: An axis, or a list of them; None for all.
+  keepdims: Whether the axes stay, with size 1.
+  reduction_axes: Another name of `axis`; give one of them.
+  keep_dims: Another name of `keepdims`; give one of them.
+
+Returns:
+  A {"`tf.SparseTensor`" if sparse else "dense tensor"} of the type of `sp_input`, without the axes.
+
+>>> matrix = tf.SparseTensor([[0, 0], [0, 2]], [1, 5], [2, 3])
+>>> tf.Session().run(tf.{name}(matrix, axis=1)){".values" if sparse else ""}.tolist()
+{example}
+"""
+
     @called(name, text)
     def reduction(
         sp_input: Any, axis: Any = None, keepdims: bool | None = None, reduction_axes: Any = None,
@@ -120,24 +202,38 @@ def _reduction(name: str, op_type: str, text: str, sparse: bool) -> Callable[...
 
 
 sparse_reduce_sum = _reduction(
-    "sparse_reduce_sum", "SparseReduceSum", "The sum over ``axis`` (all by default) as a dense tensor.", False
+    "sparse_reduce_sum", "SparseReduceSum", "The sum over ``axis`` (all by default) as a dense tensor.", False, "[6, 0]"
 )
 sparse_reduce_max = _reduction(
     "sparse_reduce_max", "SparseReduceMax",
-    "The largest entry along ``axis`` (all by default) as a dense tensor; 0 where there are none.", False,
+    "The largest entry along ``axis`` (all by default) as a dense tensor; 0 where there are none.", False, "[5, 0]",
 )  # fmt: skip
 sparse_reduce_sum_sparse = _reduction(
-    "sparse_reduce_sum_sparse", "SparseReduceSumSparse", "The sum over ``axis`` as a sparse tensor.", True
+    "sparse_reduce_sum_sparse", "SparseReduceSumSparse", "The sum over ``axis`` as a sparse tensor.", True, "[6]"
 )
 sparse_reduce_max_sparse = _reduction(
-    "sparse_reduce_max_sparse", "SparseReduceMaxSparse", "The largest entry along ``axis`` as a sparse tensor.", True
-)
+    "sparse_reduce_max_sparse", "SparseReduceMaxSparse", "The largest entry along ``axis`` as a sparse tensor.", True,
+    "[5]",
+)  # fmt: skip
 
 # ---- slices
 
 
 def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
-    """The slices without the rows ``mask_indices``."""
+    """The slices without the rows ``mask_indices``.
+
+    Args:
+      a: A `tf.IndexedSlices`.
+      mask_indices: The indices of the rows to leave out, a vector of the type of `a.indices`.
+      name: A name for the op.
+
+    Returns:
+      A `tf.IndexedSlices` of the other rows.
+
+    >>> slices = tf.IndexedSlices(tf.constant([1.0, 2.0, 3.0]), tf.constant([4, 5, 6]))
+    >>> tf.Session().run(tf.sparse_mask(slices, [5]).values).tolist()
+    [1.0, 3.0]
+    """
     with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
         indices, places = setdiff1d(a.indices, mask_indices)
         return IndexedSlices(gather(a.values, places, name=scope), indices, a.dense_shape)

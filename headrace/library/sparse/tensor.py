@@ -38,7 +38,18 @@ def as_sparse(value: Any) -> SparseTensor:
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The elements that are not zero."""
+    """The elements that are not zero.
+
+    Args:
+      tensor: A dense tensor.
+      name: A name for the op.
+
+    Returns:
+      A `SparseTensor` of the type and shape of `tensor`.
+
+    >>> tf.Session().run(tf.sparse.from_dense([0, 3, 0, 4])).indices.tolist()
+    [[1], [3]]
+    """
     with name_scope(name, "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
         indices = where(not_equal(tensor, creation.zeros_like(tensor)))
@@ -52,6 +63,20 @@ def sparse_to_dense(
     """A dense tensor with ``sparse_values`` at the index tuples ``sparse_indices`` and ``default_value`` elsewhere.
 
     ``validate_indices`` refuses indices that repeat or are not in row-major order.
+
+    Args:
+      sparse_indices: [entries, rank], int32 or int64; also [entries] for a vector, or a scalar for one entry of it.
+      output_shape: The shape of the result, a vector of the type of `sparse_indices`.
+      sparse_values: A value for each entry, or a scalar for all of them.
+      default_value: A scalar of the type of `sparse_values`.
+      validate_indices: Whether to check the indices.
+      name: A name for the op.
+
+    Returns:
+      A dense tensor of `output_shape`, of the type of `sparse_values`.
+
+    >>> tf.Session().run(tf.sparse_to_dense([1, 3], [5], 7)).tolist()
+    [0, 7, 0, 7, 0]
     """
     return raw_ops.SparseToDense(
         sparse_indices, output_shape, sparse_values, default_value, validate_indices, name=name
@@ -61,7 +86,20 @@ def sparse_to_dense(
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """The dense tensor, with ``default_value`` (zero, or the empty string) where there is no entry."""
+    """The dense tensor, with ``default_value`` (zero, or the empty string) where there is no entry.
+
+    Args:
+      sp_input: A `SparseTensor`.
+      default_value: A scalar of the type of `sp_input`; None for zero, or the empty string.
+      validate_indices: Whether to refuse indices that repeat or are not in row-major order.
+      name: A name for the op.
+
+    Returns:
+      A dense tensor of the type and shape of `sp_input`.
+
+    >>> tf.Session().run(tf.sparse_tensor_to_dense(tf.SparseTensor([[1]], [7], [3]))).tolist()
+    [0, 7, 0]
+    """
     sp_input = as_sparse(sp_input)
     if default_value is None:
         default_value = creation.zeros([], dtype=sp_input.dtype)
@@ -71,7 +109,20 @@ def sparse_tensor_to_dense(
 
 
 def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """True at ``[..., id]`` for each id among the values: ``[[0, 3], [1]]`` -> two rows of ``vocab_size`` booleans."""
+    """True at ``[..., id]`` for each id among the values: ``[[0, 3], [1]]`` -> two rows of ``vocab_size`` booleans.
+
+    Args:
+      sp_input: A `SparseTensor` of int32 or int64 ids, of rank 2 or more.
+      vocab_size: How many ids there are, an integer; ids lie in ``[0, vocab_size)``.
+      name: A name for the op.
+
+    Returns:
+      A dense bool tensor: `sp_input`'s shape with `vocab_size` for its last size.
+
+    >>> ids = tf.SparseTensor([[0, 0], [0, 1]], [0, 3], [1, 2])
+    >>> tf.Session().run(tf.sparse_to_indicator(ids, 4)).tolist()
+    [[True, False, False, True]]
+    """
     sp_input = as_sparse(sp_input)
     with name_scope(name, "SparseToIndicator", [sp_input]) as scope:
         count = array.shape(sp_input.indices)[0]
@@ -85,7 +136,18 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
 
 
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The entries of ``sp_input`` in row-major order, as most sparse functions expect them."""
+    """The entries of ``sp_input`` in row-major order, as most sparse functions expect them.
+
+    Args:
+      sp_input: A `SparseTensor` whose entries may be in any order.
+      name: A name for the op.
+
+    Returns:
+      A `SparseTensor` with the same entries and shape.
+
+    >>> tf.Session().run(tf.sparse_reorder(tf.SparseTensor([[2], [0]], [5, 6], [3]))).values.tolist()
+    [6, 5]
+    """
     sp_input = as_sparse(sp_input)
     indices, values = raw_ops.SparseReorder(sp_input.indices, sp_input.values, sp_input.dense_shape, name=name)
     if sp_input.shape.is_fully_defined():
@@ -95,7 +157,19 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """Another dense shape for the same entries; one size may be -1."""
+    """Another dense shape for the same entries; one size may be -1.
+
+    Args:
+      sp_input: A `SparseTensor`.
+      shape: The new dense shape, a vector of integers with as many elements in all; one may be -1, for the rest.
+      name: A name for the op.
+
+    Returns:
+      A `SparseTensor` with the same values.
+
+    >>> tf.Session().run(tf.sparse_reshape(tf.SparseTensor([[1, 2]], [7], [2, 3]), [-1])).indices.tolist()
+    [[5]]
+    """
     sp_input = as_sparse(sp_input)
     shape = cast(shape, dtypes.int64)
     with name_scope(name, "SparseReshape", [sp_input]) as scope:
@@ -124,7 +198,19 @@ def _check_element_count(sp_input: SparseTensor, shape: Tensor) -> None:
 
 
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """Dimension ``i`` of the result is dimension ``perm[i]``; reversed by default."""
+    """Dimension ``i`` of the result is dimension ``perm[i]``; reversed by default.
+
+    Args:
+      sp_input: A `SparseTensor`.
+      perm: The order of the dimensions, a vector of integers; None reverses them.
+      name: A name for the op.
+
+    Returns:
+      A `SparseTensor` in row-major order.
+
+    >>> tf.Session().run(tf.sparse_transpose(tf.SparseTensor([[1, 2]], [7], [2, 3]))).indices.tolist()
+    [[2, 1]]
+    """
     sp_input = as_sparse(sp_input)
     with name_scope(name, "SparseTranspose", [sp_input]):
         if perm is None:
@@ -146,7 +232,19 @@ def _reversed_axes(sp_input: SparseTensor) -> Tensor:
 
 
 def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
-    """A dimension of size 1 put in before ``axis`` (the last one by default)."""
+    """A dimension of size 1 put in before ``axis`` (the last one by default).
+
+    Args:
+      sp_input: A `SparseTensor`.
+      axis: Where the new dimension is in the result; negative ones count from the end, None is -1.
+      name: A name for the op.
+
+    Returns:
+      A `SparseTensor` of one more dimension.
+
+    >>> tf.Session().run(tf.sparse.expand_dims(tf.SparseTensor([[1]], [7], [3]), 0)).indices.tolist()
+    [[0, 1]]
+    """
     sp_input = as_sparse(sp_input)
     rank: Any = sp_input.dense_shape.shape[0].value
     if rank is None:
@@ -170,7 +268,18 @@ def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None)
 
 
 def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
-    """The entries of ``sp_input`` in a larger dense shape, or, by default, in the smallest one that holds them all."""
+    """The entries of ``sp_input`` in a larger dense shape, or, by default, in the smallest one that holds them all.
+
+    Args:
+      sp_input: A `SparseTensor`.
+      new_shape: A vector of integers, none below those of the shape there is; None for the smallest shape.
+
+    Returns:
+      A `SparseTensor` with the same entries.
+
+    >>> tf.Session().run(tf.sparse_reset_shape(tf.SparseTensor([[1]], [7], [9]))).dense_shape.tolist()
+    [2]
+    """
     sp_input = as_sparse(sp_input)
     indices, values = identity(sp_input.indices), identity(sp_input.values)
     old = identity(sp_input.dense_shape)
@@ -201,7 +310,23 @@ def sparse_concat(
     axis: Any, sp_inputs: Any, name: str | None = None, expand_nonconcat_dim: bool = False, concat_dim: Any = None,
     expand_nonconcat_dims: bool | None = None,
 ) -> SparseTensor:  # fmt: skip
-    """Joins sparse tensors along ``axis``; with ``expand_nonconcat_dims`` the other dimensions grow to the largest."""
+    """Joins sparse tensors along ``axis``; with ``expand_nonconcat_dims`` the other dimensions grow to the largest.
+
+    Args:
+      axis: The dimension to join along, an integer; negative ones count from the end.
+      sp_inputs: A list of `SparseTensor`s of one type and rank.
+      name: A name for the op.
+      expand_nonconcat_dim: Another name of `expand_nonconcat_dims`.
+      concat_dim: Another name of `axis`; give one of them, with ``axis=None``.
+      expand_nonconcat_dims: Whether the other dimensions may differ; None for no.
+
+    Returns:
+      A `SparseTensor`.
+
+    >>> a, b = tf.SparseTensor([[0, 1]], [1], [1, 2]), tf.SparseTensor([[0, 0]], [2], [1, 1])
+    >>> tf.Session().run(tf.sparse_concat(1, [a, b])).indices.tolist()
+    [[0, 1], [0, 2]]
+    """
     if expand_nonconcat_dims is None:
         expand_nonconcat_dims = expand_nonconcat_dim
     axis = either("axis", axis, "concat_dim", concat_dim)
@@ -250,7 +375,23 @@ def sparse_split(
     sp_input: Any = None, num_split: int | None = None, axis: Any = None, name: str | None = None,
     split_dim: Any = None,
 ) -> list[SparseTensor]:  # fmt: skip
-    """``num_split`` parts along ``axis``; the first ones are larger if the size is not a multiple."""
+    """``num_split`` parts along ``axis``; the first ones are larger if the size is not a multiple.
+
+    Args:
+      keyword_required: Stands for "by name only": give all arguments by name, and this one not at all.
+      sp_input: A `SparseTensor`.
+      num_split: How many parts, an integer.
+      axis: The dimension to split, an integer.
+      name: A name for the op.
+      split_dim: Another name of `axis`; give one of them.
+
+    Returns:
+      A list of `num_split` `SparseTensor`s.
+
+    >>> whole = tf.SparseTensor([[0, 0], [0, 2]], [1, 2], [1, 3])
+    >>> [part.values.tolist() for part in tf.Session().run(tf.sparse_split(sp_input=whole, num_split=2, axis=1))]
+    [[1], [2]]
+    """
     if not isinstance(keyword_required, KeywordRequired):
         raise ValueError("Keyword arguments are required for this function.")
     for label, value in (("sp_input", sp_input), ("num_split", num_split)):
@@ -267,7 +408,21 @@ def sparse_split(
 
 
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """The box of ``size`` elements from ``start``; less where the tensor ends."""
+    """The box of ``size`` elements from ``start``; less where the tensor ends.
+
+    Args:
+      sp_input: A `SparseTensor`.
+      start: Where the box begins, an integer for each dimension.
+      size: How many elements it has, an integer for each dimension.
+      name: A name for the op.
+
+    Returns:
+      A `SparseTensor` whose indices count from `start`.
+
+    >>> whole = tf.SparseTensor([[0, 0], [0, 2]], [1, 2], [1, 3])
+    >>> tf.Session().run(tf.sparse_slice(whole, [0, 1], [1, 2])).indices.tolist()
+    [[0, 1]]
+    """
     sp_input = as_sparse(sp_input)
     start, size = convert_to_tensor(start, dtypes.int64), convert_to_tensor(size, dtypes.int64)
     with name_scope(name, "SparseSlice", [sp_input]) as scope:
@@ -276,7 +431,19 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """The entries for which the boolean vector ``to_retain`` is true."""
+    """The entries for which the boolean vector ``to_retain`` is true.
+
+    Args:
+      sp_input: A `SparseTensor`.
+      to_retain: A bool vector with an element for each entry.
+
+    Returns:
+      A `SparseTensor` of the same shape with fewer entries.
+
+    >>> whole = tf.SparseTensor([[0], [2]], [1, 2], [3])
+    >>> tf.Session().run(tf.sparse_retain(whole, [False, True])).values.tolist()
+    [2]
+    """
     sp_input = as_sparse(sp_input)
     to_retain = convert_to_tensor(to_retain)
     mask_shape = to_retain.shape
@@ -290,7 +457,23 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 def sparse_merge(
     sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
 ) -> SparseTensor:
-    """Ids and values of the same entries -> one sparse tensor with the ids as its last dimension(s)."""
+    """Ids and values of the same entries -> one sparse tensor with the ids as its last dimension(s).
+
+    Args:
+      sp_ids: A `SparseTensor` of int32 or int64 ids, or a list of them.
+      sp_values: A `SparseTensor` with the same indices: the value of each id.
+      vocab_size: How many ids there are, an integer; for a list of `sp_ids`, a list of them.
+      name: A name for the op.
+      already_sorted: Whether the ids of each row rise already, so that the entries need no sorting.
+
+    Returns:
+      A `SparseTensor` of the type of `sp_values`: the last dimension of `sp_ids` is replaced by the ids.
+
+    >>> ids = tf.SparseTensor([[0, 0], [0, 1]], [3, 1], [1, 2])
+    >>> values = tf.SparseTensor([[0, 0], [0, 1]], [0.3, 0.1], [1, 2])
+    >>> tf.Session().run(tf.sparse_merge(ids, values, 5)).indices.tolist()
+    [[0, 1], [0, 3]]
+    """
     several = not isinstance(sp_ids, (SparseTensor, SparseTensorValue))
     ids, sizes = (list(sp_ids), vocab_size) if several else ([sp_ids], [vocab_size])
     if not isinstance(sizes, Iterable) or isinstance(sizes, Tensor):
@@ -319,7 +502,20 @@ def sparse_merge(
 
 
 def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple[SparseTensor, Tensor]:
-    """Gives each row without entries one entry, ``default_value`` in column 0; also says which rows those were."""
+    """Gives each row without entries one entry, ``default_value`` in column 0; also says which rows those were.
+
+    Args:
+      sp_input: A `SparseTensor` of rank 2.
+      default_value: A scalar of the type of `sp_input`.
+      name: A name for the op.
+
+    Returns:
+      A `SparseTensor` of the same shape, in row-major order, and a bool vector with an element for each row.
+
+    >>> filled, empty = tf.sparse_fill_empty_rows(tf.SparseTensor([[1, 0]], [7], [2, 2]), -1)
+    >>> tf.Session().run([filled.values, empty])
+    [array([-1,  7], dtype=int32), array([ True, False])]
+    """
     sp_input = as_sparse(sp_input)
     with name_scope(name, "SparseFillEmptyRows", [sp_input]):
         default_value = convert_to_tensor(default_value, sp_input.values.dtype)
@@ -331,7 +527,20 @@ def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None =
 def sparse_eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> SparseTensor:
-    """Ones on the main diagonal."""
+    """Ones on the main diagonal.
+
+    Args:
+      num_rows: How many rows, an integer.
+      num_columns: How many columns; None for as many as rows.
+      dtype: The type of the ones.
+      name: A name for the op.
+
+    Returns:
+      A `SparseTensor` [num_rows, num_columns].
+
+    >>> tf.Session().run(tf.sparse.eye(2)).indices.tolist()
+    [[0, 0], [1, 1]]
+    """
     with name_scope(name, "eye", [num_rows, num_columns]):
         rows = cast(num_rows, dtypes.int64)
         columns = rows if num_columns is None else cast(num_columns, dtypes.int64)
@@ -341,54 +550,3 @@ def sparse_eye(
             array.stack([diagonal, diagonal], axis=1), creation.ones(array.expand_dims(count, 0), dtype=dtype),
             array.stack([rows, columns]),
         )  # fmt: skip
-
-
-# ---- crosses
-
-_HASH_KEY = 0xDECAFCAFFE
-
-
-def sparse_cross(inputs: Any, name: str | None = None) -> SparseTensor:
-    """Every combination of one value from each input, row by row, joined as text: "a_X_b".
-
-    Inputs are sparse or dense matrices of strings or integers; in a combination the values of sparse ones come first.
-
-    >>> a, b = tf.constant([["x", "y"]]), tf.constant([[1, 2]], tf.int64)
-    >>> tf.Session().run(tf.sparse.cross([a, b])).values
-    array([b'x_X_1', b'x_X_2', b'y_X_1', b'y_X_2'], dtype=object)
-    """
-    return _crossed(inputs, False, 0, _HASH_KEY, name)
-
-
-def sparse_cross_hashed(
-    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
-) -> SparseTensor:
-    """`cross` with a bucket, 0 to `num_buckets` (or any int64), for each combination."""
-    return _crossed(inputs, True, num_buckets, _HASH_KEY if hash_key is None else hash_key, name)
-
-
-def _crossed(inputs: Any, hashed: bool, num_buckets: int, hash_key: int, name: str | None) -> SparseTensor:
-    if not isinstance(inputs, (list, tuple)):
-        raise TypeError(f"Inputs must be a list, got {type(inputs).__name__}")
-    sparse = [i for i in inputs if isinstance(i, SparseTensor)]
-    dense: list[Any] = [convert_to_tensor(i) for i in inputs if not isinstance(i, SparseTensor)]
-    features: list[Any] = [*sparse, *dense]
-    words = any(i.dtype.base_dtype == dtypes.string for i in features)
-    values = [_whole(s.values) for s in sparse]
-    parts = raw_ops.SparseCross(
-        [s.indices for s in sparse], values, [s.dense_shape for s in sparse], [_whole(d) for d in dense],
-        hashed_output=hashed, num_buckets=num_buckets, hash_key=hash_key,
-        out_type=dtypes.int64 if hashed else dtypes.string,
-        internal_type=dtypes.string if words or not hashed else dtypes.int64, name=name,
-    )  # fmt: skip
-    return SparseTensor(*parts)
-
-
-def _whole(values: Any) -> Any:
-    """Integers as int64; strings as they are."""
-    dtype = values.dtype.base_dtype
-    if dtype == dtypes.string or dtype == dtypes.int64:
-        return values
-    if not dtype.is_integer:
-        raise TypeError(f"Inputs must be integers or strings, got {dtype.name}")
-    return raw_ops.Cast(values, DstT=dtypes.int64)

@@ -16,6 +16,11 @@ class EagerVariableStore:
     store = EagerVariableStore()
     with store.as_default():
         y = tf.layers.dense(x, 10, name="out")  # the same variables in every such block
+
+    Args:
+      store: The variables to begin with, another store's; None for none.
+
+    Example: ``store = tf.contrib.eager.EagerVariableStore()``
     """
 
     def __init__(self, store: VariableStore | None = None) -> None:

@@ -60,7 +60,14 @@ def _floating(dtype: Any) -> DType:
 
 
 class Zeros(Initializer):
-    """All zeros (empty strings, False)."""
+    """All zeros (empty strings, False).
+
+    Args:
+      dtype: The type of the elements where the call does not say.
+
+    >>> tf.Session().run(tf.zeros_initializer()([2]))
+    array([0., 0.], dtype=float32)
+    """
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -73,7 +80,14 @@ class Zeros(Initializer):
 
 
 class Ones(Initializer):
-    """All ones."""
+    """All ones.
+
+    Args:
+      dtype: The type of the elements where the call does not say.
+
+    >>> tf.Session().run(tf.ones_initializer()([2]))
+    array([1., 1.], dtype=float32)
+    """
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -86,7 +100,16 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """A given value: a number for all elements, or a list or array; its last element repeats if it is too short."""
+    """A given value: a number for all elements, or a list or array; its last element repeats if it is too short.
+
+    Args:
+      value: The number, list or array.
+      dtype: The type of the elements where the call does not say.
+      verify_shape: Whether a value of another shape than the variable's is an error.
+
+    >>> tf.Session().run(tf.constant_initializer([1, 2])([3]))
+    array([1., 2., 2.], dtype=float32)
+    """
 
     def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
@@ -112,7 +135,17 @@ class Constant(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Uniform over ``[minval, maxval)``."""
+    """Uniform over ``[minval, maxval)``.
+
+    Args:
+      minval: The lower bound, which may occur.
+      maxval: The upper bound, which does not occur; None for 1, for floating-point types only.
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+      dtype: The type of the elements where the call does not say.
+
+    >>> tf.random_uniform_initializer(-1.0, 1.0)([2, 3]).shape.as_list()
+    [2, 3]
+    """
 
     def __init__(
         self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
@@ -130,7 +163,17 @@ class RandomUniform(Initializer):
 
 
 class RandomNormal(Initializer):
-    """Normal."""
+    """Normal.
+
+    Args:
+      mean: The mean.
+      stddev: The standard deviation.
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+      dtype: The floating-point type of the elements where the call does not say.
+
+    >>> tf.random_normal_initializer(stddev=0.1)([2, 3]).shape.as_list()
+    [2, 3]
+    """
 
     _draw: Callable[..., Tensor] = staticmethod(random_normal)
 
@@ -150,13 +193,33 @@ class RandomNormal(Initializer):
 
 
 class TruncatedNormal(RandomNormal):
-    """Normal, redrawn beyond two standard deviations."""
+    """Normal, redrawn beyond two standard deviations.
+
+    Args:
+      mean: The mean.
+      stddev: The standard deviation before values are left out.
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+      dtype: The floating-point type of the elements where the call does not say.
+
+    >>> x = tf.truncated_normal_initializer(stddev=0.1)([100])
+    >>> bool((abs(tf.Session().run(x)) <= 0.2).all())
+    True
+    """
 
     _draw = staticmethod(truncated_normal)
 
 
 class UniformUnitScaling(Initializer):
-    """Uniform over a range that keeps the variance of a layer's input: ``factor * sqrt(3 / inputs)`` either way."""
+    """Uniform over a range that keeps the variance of a layer's input: ``factor * sqrt(3 / inputs)`` either way.
+
+    Args:
+      factor: What to multiply the range by, such as 1.43 for a layer with ReLU.
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+      dtype: The floating-point type of the elements where the call does not say.
+
+    >>> tf.uniform_unit_scaling_initializer(factor=1.43)([3, 4]).shape.as_list()
+    [3, 4]
+    """
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         self.factor = factor
@@ -176,6 +239,16 @@ class VarianceScaling(Initializer):
     """Variance ``scale / n`` where n is the number of inputs, of outputs, or their mean, by ``mode``.
 
     ``distribution``: "truncated_normal" (or "normal", the same), "untruncated_normal" or "uniform".
+
+    Args:
+      scale: What to multiply the variance by; positive.
+      mode: What n is: "fan_in" (inputs), "fan_out" (outputs) or "fan_avg" (their mean).
+      distribution: "truncated_normal" (or "normal"), "untruncated_normal" or "uniform".
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+      dtype: The floating-point type of the elements where the call does not say.
+
+    >>> tf.variance_scaling_initializer(scale=2.0, mode="fan_out")([3, 4]).shape.as_list()
+    [3, 4]
     """
 
     def __init__(
@@ -232,7 +305,16 @@ def _fans(shape: Sequence[int]) -> tuple[float, float]:
 
 
 class GlorotUniform(VarianceScaling):
-    """Uniform over ``sqrt(6 / (inputs + outputs))`` either way; also called Xavier."""
+    """Uniform over ``sqrt(6 / (inputs + outputs))`` either way; also called Xavier.
+
+    Args:
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+      dtype: The floating-point type of the elements where the call does not say.
+
+    >>> x = tf.glorot_uniform_initializer()([4, 2])
+    >>> bool((abs(tf.Session().run(x)) <= 1.0).all())
+    True
+    """
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
@@ -242,7 +324,15 @@ class GlorotUniform(VarianceScaling):
 
 
 class GlorotNormal(VarianceScaling):
-    """Truncated normal of variance ``2 / (inputs + outputs)``; also called Xavier."""
+    """Truncated normal of variance ``2 / (inputs + outputs)``; also called Xavier.
+
+    Args:
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+      dtype: The floating-point type of the elements where the call does not say.
+
+    >>> tf.glorot_normal_initializer(seed=1)([4, 2]).shape.as_list()
+    [4, 2]
+    """
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
@@ -252,28 +342,79 @@ class GlorotNormal(VarianceScaling):
 
 
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
-    """Truncated normal of variance ``1 / inputs``."""
+    """Truncated normal of variance ``1 / inputs``.
+
+    Args:
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+
+    Returns:
+      An initializer of type VarianceScaling.
+
+    >>> tf.initializers.lecun_normal()([4, 2]).shape.as_list()
+    [4, 2]
+    """
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
-    """Uniform of variance ``1 / inputs``."""
+    """Uniform of variance ``1 / inputs``.
+
+    Args:
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+
+    Returns:
+      An initializer of type VarianceScaling.
+
+    >>> tf.initializers.lecun_uniform()([4, 2]).shape.as_list()
+    [4, 2]
+    """
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 
 def he_normal(seed: int | None = None) -> VarianceScaling:
-    """Truncated normal of variance ``2 / inputs``."""
+    """Truncated normal of variance ``2 / inputs``.
+
+    Args:
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+
+    Returns:
+      An initializer of type VarianceScaling.
+
+    >>> tf.initializers.he_normal()([4, 2]).shape.as_list()
+    [4, 2]
+    """
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
 def he_uniform(seed: int | None = None) -> VarianceScaling:
-    """Uniform of variance ``2 / inputs``."""
+    """Uniform of variance ``2 / inputs``.
+
+    Args:
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+
+    Returns:
+      An initializer of type VarianceScaling.
+
+    >>> tf.initializers.he_uniform()([4, 2]).shape.as_list()
+    [4, 2]
+    """
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
 class Orthogonal(Initializer):
     """A random matrix with orthonormal rows or columns (whichever are fewer), times ``gain``; all dimensions but the
-    last count as rows."""
+    last count as rows.
+
+    Args:
+      gain: What to multiply the matrix by.
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+      dtype: The floating-point type of the elements where the call does not say.
+
+    >>> q = tf.orthogonal_initializer()([2, 2])
+    >>> np.round(np.abs(tf.Session().run(tf.matmul(q, q, transpose_b=True))), 3)
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         self.gain = gain
@@ -301,7 +442,16 @@ class Orthogonal(Initializer):
 
 
 class Identity(Initializer):
-    """The identity matrix times ``gain``; for matrices only."""
+    """The identity matrix times ``gain``; for matrices only.
+
+    Args:
+      gain: What to multiply the matrix by.
+      dtype: The floating-point type of the elements where the call does not say.
+
+    >>> tf.Session().run(tf.initializers.identity(gain=2.0)([2, 2]))
+    array([[2., 0.],
+           [0., 2.]], dtype=float32)
+    """
 
     def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
         self.gain = gain
@@ -329,7 +479,21 @@ def contrib_variance_scaling_initializer(
     factor: float = 2.0, mode: str = "FAN_IN", uniform: bool = False, seed: int | None = None,
     dtype: Any = dtypes.float32,
 ) -> Callable[..., Tensor]:  # fmt: skip
-    """``tf.contrib.layers.variance_scaling_initializer``: VarianceScaling as a function, ``factor`` for scale."""
+    """``tf.contrib.layers.variance_scaling_initializer``: VarianceScaling as a function, ``factor`` for scale.
+
+    Args:
+      factor: What to multiply the variance by.
+      mode: What n is: "FAN_IN" (inputs), "FAN_OUT" (outputs) or "FAN_AVG" (their mean).
+      uniform: Whether to draw from a uniform distribution; False for a truncated normal one.
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+      dtype: The floating-point type of the elements where the call does not say.
+
+    Returns:
+      A function of a shape, a dtype and a ``partition_info`` that gives a tensor.
+
+    >>> tf.contrib.layers.variance_scaling_initializer(mode="FAN_AVG")([4, 2]).shape.as_list()
+    [4, 2]
+    """
     if not dtypes.as_dtype(dtype).is_floating:
         raise TypeError("Cannot create initializer for non-floating point type.")
     if mode.lower() not in _FANS or mode != mode.upper():
@@ -350,5 +514,17 @@ def contrib_variance_scaling_initializer(
 def xavier_initializer(
     uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
 ) -> Callable[..., Tensor]:
-    """``tf.contrib.layers.xavier_initializer``: Glorot's."""
+    """``tf.contrib.layers.xavier_initializer``: Glorot's.
+
+    Args:
+      uniform: Whether to draw from a uniform distribution; False for a truncated normal one.
+      seed: A seed that makes every session draw the same values; None to leave it to the graph's seed.
+      dtype: The floating-point type of the elements where the call does not say.
+
+    Returns:
+      A function of a shape, a dtype and a ``partition_info`` that gives a tensor.
+
+    >>> tf.contrib.layers.xavier_initializer()([4, 2]).shape.as_list()
+    [4, 2]
+    """
     return contrib_variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)

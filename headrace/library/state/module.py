@@ -14,6 +14,9 @@ from headrace.library.state.variable import Variable
 class Module:
     """Finds the variables and modules held by its attributes, in lists and dicts too, in the order of their names.
 
+    Args:
+      name: The module's name, a Python identifier; None for the name of its class in lower case, with underscores.
+
     >>> class Line(tf.Module):
     ...     def __init__(self):
     ...         super().__init__(name="line")

@@ -52,7 +52,19 @@ class PartitionInfo:
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """Cuts ``axis`` into ``num_shards`` pieces, or as many as the dimension has elements."""
+    """Cuts ``axis`` into ``num_shards`` pieces, or as many as the dimension has elements.
+
+    Args:
+      num_shards: How many pieces.
+      axis: The dimension to cut.
+
+    Returns:
+      A partitioner, for ``tf.get_variable`` and ``tf.variable_scope``: a function of a shape and a dtype that gives the
+      number of pieces along each dimension.
+
+    >>> tf.fixed_size_partitioner(3)(shape=[10, 4], dtype=tf.float32)
+    [3, 1]
+    """
 
     def partition(shape: Any, **unused: Any) -> list[int]:
         sizes: list[Any] = as_shape(shape).as_list()
@@ -66,7 +78,21 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
 def variable_axis_size_partitioner(
     max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
 ) -> Partitioner:
-    """Cuts ``axis`` so that no piece is larger than ``max_shard_bytes``, in at most ``max_shards`` pieces."""
+    """Cuts ``axis`` so that no piece is larger than ``max_shard_bytes``, in at most ``max_shards`` pieces.
+
+    Args:
+      max_shard_bytes: The largest size of a piece; one row is the least.
+      axis: The dimension to cut.
+      bytes_per_string_element: What to count for a string, whose size is not known.
+      max_shards: The largest number of pieces, even if they are larger then; None for no limit.
+
+    Returns:
+      A partitioner, for ``tf.get_variable`` and ``tf.variable_scope``: a function of a shape and a dtype that gives the
+      number of pieces along each dimension.
+
+    >>> tf.variable_axis_size_partitioner(64)(shape=[10, 4], dtype=tf.float32)
+    [3, 1]
+    """
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError(
             f"Both max_shard_bytes and bytes_per_string_element must be positive, got {max_shard_bytes} and "
@@ -93,7 +119,21 @@ def variable_axis_size_partitioner(
 def min_max_variable_partitioner(
     max_partitions: int = 1, axis: int = 0, min_slice_size: int = 256 << 10, bytes_per_string_element: int = 16
 ) -> Partitioner:
-    """Cuts ``axis`` into at most ``max_partitions`` pieces of at least ``min_slice_size`` bytes."""
+    """Cuts ``axis`` into at most ``max_partitions`` pieces of at least ``min_slice_size`` bytes.
+
+    Args:
+      max_partitions: The largest number of pieces.
+      axis: The dimension to cut.
+      min_slice_size: The least size of a piece in bytes.
+      bytes_per_string_element: What to count for a string, whose size is not known.
+
+    Returns:
+      A partitioner, for ``tf.get_variable`` and ``tf.variable_scope``: a function of a shape and a dtype that gives the
+      number of pieces along each dimension.
+
+    >>> tf.min_max_variable_partitioner(8, min_slice_size=64)(shape=[10, 4], dtype=tf.float32)
+    [3, 1]
+    """
     if max_partitions < 1 or min_slice_size < 1 or bytes_per_string_element < 1:
         raise ValueError(
             "max_partitions, min_slice_size and bytes_per_string_element must be positive, got "

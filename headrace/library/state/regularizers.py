@@ -1,4 +1,4 @@
-"""Regularizers of ``tf.contrib.layers``: functions of a variable that give a scalar loss, or None for no loss."""
+"""Regularizers, mostly of ``tf.contrib.layers``: functions of a variable that give a scalar loss, or None for no loss."""
 
 from __future__ import annotations
 
@@ -26,10 +26,33 @@ def _no_loss(_: Any, name: str | None = None) -> None:
     return None
 
 
+def no_regularizer(_: Any) -> None:
+    """A regularizer that adds no loss: ``variable_scope(..., regularizer=tf.no_regularizer)`` undoes an outer one.
+
+    Args:
+      _: The variable, which is not looked at.
+
+    >>> with tf.variable_scope("layer", regularizer=tf.no_regularizer):
+    ...     w = tf.get_variable("w", [3])
+    """
+    return None
+
+
 def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     """``scale`` times the sum of absolute values; a scale of 0.0 gives no loss.
 
     ``w = tf.get_variable("w", [3], regularizer=tf.contrib.layers.l1_regularizer(0.1))``
+
+    Args:
+      scale: The factor, a float of 0.0 or more.
+      scope: The name scope of the loss; None for "l1_regularizer".
+
+    Returns:
+      A function of a tensor or variable that gives a scalar loss, or None.
+
+    >>> loss = tf.contrib.layers.l1_regularizer(0.5)(tf.constant([3.0, -4.0]))
+    >>> tf.Session().run(loss)
+    np.float32(3.5)
     """
     if _checked_scale(scale, "scale") == 0.0:
         return _no_loss
@@ -48,6 +71,17 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     """``scale`` times half the sum of squares; a scale of 0.0 gives no loss.
 
     ``w = tf.get_variable("w", [3], regularizer=tf.contrib.layers.l2_regularizer(1e-4))``
+
+    Args:
+      scale: The factor, a float of 0.0 or more.
+      scope: The name scope of the loss; None for "l2_regularizer".
+
+    Returns:
+      A function of a tensor or variable that gives a scalar loss, or None.
+
+    >>> loss = tf.contrib.layers.l2_regularizer(0.5)(tf.constant([3.0, -4.0]))
+    >>> tf.Session().run(loss)
+    np.float32(6.25)
     """
     if _checked_scale(scale, "scale") == 0.0:
         return _no_loss
@@ -62,7 +96,20 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 
 
 def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None) -> Regularizer:
-    """The sum of ``l1_regularizer`` and ``l2_regularizer``."""
+    """The sum of ``l1_regularizer`` and ``l2_regularizer``.
+
+    Args:
+      scale_l1: The factor of the absolute values, a float of 0.0 or more.
+      scale_l2: The factor of half the squares, a float of 0.0 or more.
+      scope: The name scope of the loss; None for "l1_l2_regularizer".
+
+    Returns:
+      A function of a tensor or variable that gives a scalar loss, or None.
+
+    >>> loss = tf.contrib.layers.l1_l2_regularizer(1.0, 1.0)(tf.constant([3.0, -4.0]))
+    >>> tf.Session().run(loss)
+    np.float32(19.5)
+    """
     _checked_scale(scale_l1, "scale_l1")
     _checked_scale(scale_l2, "scale_l2")
     scope = scope or "l1_l2_regularizer"
@@ -74,7 +121,19 @@ def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str |
 
 
 def sum_regularizer(regularizer_list: Sequence[Regularizer | None], scope: str | None = None) -> Any:
-    """The sum of several regularizers; None if there are none."""
+    """The sum of several regularizers; None if there are none.
+
+    Args:
+      regularizer_list: The regularizers; those that are None are left out.
+      scope: The name scope of the loss; None for "sum_regularizer".
+
+    Returns:
+      A function of a tensor or variable that gives a scalar loss, or None; None where there are no regularizers.
+
+    >>> both = tf.contrib.layers.sum_regularizer([tf.contrib.layers.l1_regularizer(1.0), tf.contrib.layers.l2_regularizer(2.0)])
+    >>> tf.Session().run(both(tf.constant([3.0, -4.0])))
+    np.float32(32.0)
+    """
     regularizers = [r for r in regularizer_list if r is not None]
     if not regularizers:
         return None
@@ -90,7 +149,19 @@ def sum_regularizer(regularizer_list: Sequence[Regularizer | None], scope: str |
 
 
 def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] | None = None) -> Tensor:
-    """The summed loss of the weights (default: the collection WEIGHTS), also added to REGULARIZATION_LOSSES."""
+    """The summed loss of the weights (default: the collection WEIGHTS), also added to REGULARIZATION_LOSSES.
+
+    Args:
+      regularizer: A function of a tensor or variable that gives a scalar loss, or None.
+      weights_list: The tensors or variables; None for the collection WEIGHTS of the default graph.
+
+    Returns:
+      A scalar tensor.
+
+    >>> loss = tf.contrib.layers.apply_regularization(tf.contrib.layers.l2_regularizer(1.0), [tf.constant([3.0, 4.0])])
+    >>> tf.Session().run(loss)
+    np.float32(12.5)
+    """
     graph = context.get_default_graph()
     if not weights_list:
         weights_list = graph.get_collection(GraphKeys.WEIGHTS)

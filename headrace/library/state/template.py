@@ -19,15 +19,24 @@ def make_template(
 ) -> Template:  # fmt: skip
     """``func_`` with ``kwargs`` bound, in a variable scope of its own that later calls reuse.
 
+    Args:
+      name_: The name of the scope.
+      func_: The function; its variables must come from ``tf.get_variable``.
+      create_scope_now_: Whether the scope is chosen now, not at the first call.
+      unique_name_: A name for the scope that is taken as it is, even if another scope has it; None for ``name_``, made
+        unique.
+      custom_getter_: A function that ``tf.get_variable`` calls inside in place of its own; None for none.
+      **kwargs: Arguments that every call passes to ``func_``.
+
+    Returns:
+      A Template: a callable with the variables as attributes.
+
     >>> def scale(x):
     ...     return x * tf.get_variable("factor", initializer=2.0)
     >>> double = tf.make_template("scale", scale)
     >>> a, b = double(tf.constant(1.0)), double(tf.constant(3.0))
     >>> [v.name for v in double.variables]
     ['scale/factor:0']
-
-    The scope is chosen at the first call, or now with ``create_scope_now_``.  ``unique_name_`` is taken as
-    it is, ``name_`` is made unique.
     """
     if kwargs:
         func_ = functools.partial(func_, **kwargs)

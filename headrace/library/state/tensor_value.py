@@ -12,6 +12,12 @@ from headrace.library.state.variable import Variable
 def is_tensor(x: Any) -> bool:
     """Whether this is a tensor, a sparse one, or a variable: what ops take as it is.
 
+    Args:
+      x: Anything.
+
+    Returns:
+      A Python bool.
+
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor([1, 2])
     (True, False)
     """

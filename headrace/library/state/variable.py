@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -38,53 +37,8 @@ from headrace.library.state.variable_creator import (
     create,
     variable_class,
 )
+from headrace.library.state.variable_def import SaveSliceInfo, VariableDef
 from headrace.library.state.variable_slice import SLICED, EagerSlice, VariableSlice, outermost
-
-
-@dataclass(frozen=True, slots=True)
-class VariableDef:
-    """A variable by the names of its nodes, to find it again in an imported graph."""
-
-    variable_name: str
-    initial_value_name: str
-    initializer_name: str
-    snapshot_name: str
-    trainable: bool = True
-    is_resource: bool = False
-    save_slice_info_def: Any = None
-    synchronization: VariableSynchronization = VariableSynchronization.AUTO
-    aggregation: VariableAggregation = VariableAggregation.NONE
-
-
-class SaveSliceInfo:
-    """Which part of a larger, partitioned variable this one holds."""
-
-    def __init__(
-        self, full_name: str | None = None, full_shape: Any = None, var_offset: Any = None, var_shape: Any = None,
-        save_slice_info_def: Any = None, import_scope: str | None = None,
-    ) -> None:  # fmt: skip
-        info = save_slice_info_def
-        if info is not None:
-            full_name, full_shape = info.full_name, info.full_shape
-            var_offset, var_shape = info.var_offset, info.var_shape
-            if import_scope:
-                full_name = f"{import_scope}/{full_name}"
-        self.full_name = full_name
-        self.full_shape = full_shape
-        self.var_offset = var_offset
-        self.var_shape = var_shape
-
-    @property
-    def spec(self) -> str:
-        """The form checkpoints use: the full shape, then offset,length for each dimension joined by ':'."""
-        full = " ".join(str(d) for d in self.full_shape) + " "
-        return full + ":".join(f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True))
-
-    def to_proto(self, export_scope: str | None = None) -> SaveSliceInfo:
-        name = self.full_name or ""
-        if export_scope and name.startswith(export_scope + "/"):
-            name = name[len(export_scope) + 1 :]
-        return SaveSliceInfo(name, self.full_shape, self.var_offset, self.var_shape)
 
 
 def _outside(value: Any, graph: Graph) -> Any:
@@ -107,6 +61,12 @@ class VariableMeta(type):
         del arguments["self"]
         return create(_default_creator, arguments)
 
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The arguments of ``__init__``, which ``__call__`` would hide from ``help``."""
+        of_init = inspect.signature(cls.__init__)  # type: ignore[misc]  # it is called on classes only
+        return inspect.Signature(list(of_init.parameters.values())[1:])
+
 
 def _default_creator(**arguments: Any) -> Any:
     """Makes the variable once all creators have had their say."""
@@ -122,6 +82,25 @@ class Variable(metaclass=VariableMeta):
 
     It must be initialised in each session (``tf.global_variables_initializer``) before it is read.  Used as a tensor it
     stands for its value; ``assign`` and its kin change it.  Variables hash and compare by identity.
+
+    Args:
+      initial_value: The first value: a tensor, what converts to one, or a function without arguments that makes it.
+      trainable: Whether optimizers change it; None for yes, unless ``synchronization`` is ON_READ.
+      collections: The collections to add it to; None for GLOBAL_VARIABLES.  Trainable ones are also in
+        TRAINABLE_VARIABLES.
+      validate_shape: Whether the shape of the initial value must be known, and is the variable's for good.
+      caching_device: The device to read on; None for the variable's own.
+      name: The variable's name, made unique; None for "Variable".
+      variable_def: A VariableDef of a variable that is in the graph already, instead of ``initial_value``.
+      dtype: The type; None for that of the initial value.
+      expected_shape: Accepted for TensorFlow's sake; it has no effect.
+      import_scope: A prefix for the names in ``variable_def``.
+      constraint: A function of the new value that gives what is stored; optimizers call it after an update.
+      use_resource: Whether it is a resource variable; None for what the variable scope, or else the program, has
+        chosen.
+      synchronization: A ``tf.VariableSynchronization``: when copies on several devices are made equal.
+      aggregation: A ``tf.VariableAggregation``: how values from several replicas are combined.
+      shape: The shape to declare, with None for sizes that may change; None for that of the initial value.
 
     >>> v = tf.Variable([1.0, 2.0], name='v')
     >>> add = v.assign_add([10.0, 10.0])

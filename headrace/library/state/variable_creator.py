@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,8 +21,16 @@ _CREATORS_KEY = ("__variable_creators",)
 
 
 class VariableSynchronization(enum.Enum):
-    """When a variable with copies on several devices is synchronised.  Only AUTO matters for a single copy."""
+    """When a variable with copies on several devices is synchronised.  Only AUTO matters for a single copy.
 
+    Args:
+      value: A number from 0 to 3.
+
+    >>> tf.VariableSynchronization(1)
+    <VariableSynchronization.NONE: 1>
+    """
+
+    __signature__ = inspect.Signature([inspect.Parameter("value", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
     AUTO = 0
     NONE = 1
     ON_WRITE = 2
@@ -29,8 +38,16 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How values written by several replicas are combined."""
+    """How values written by several replicas are combined.
 
+    Args:
+      value: A number from 0 to 3.
+
+    >>> tf.VariableAggregation(1)
+    <VariableAggregation.SUM: 1>
+    """
+
+    __signature__ = inspect.Signature([inspect.Parameter("value", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
     NONE = 0
     SUM = 1
     MEAN = 2
@@ -83,6 +100,11 @@ def _creators(graph: Graph) -> _Creators:
     return store[0]
 
 
+def creators_in_force() -> list[Creator]:
+    """The list of this thread's creators for the default graph, the outermost first."""
+    return _creators(context.get_default_graph()).items
+
+
 class _Default:
     """What ``tf.Variable`` makes when ``use_resource`` is not given."""
 
@@ -103,12 +125,24 @@ def enable_resource_variables() -> None:
 
 
 def disable_resource_variables() -> None:
-    """Makes reference variables the default again."""
+    """Makes reference variables the default again.
+
+    >>> tf.disable_resource_variables()
+    >>> tf.Variable(1.0).op.type
+    'VariableV2'
+    """
     _Default.enabled = False
 
 
 def resource_variables_enabled() -> bool:
-    """Whether variables are resource variables unless they are asked not to be."""
+    """Whether variables are resource variables unless they are asked not to be.
+
+    Returns:
+      A Python bool.
+
+    >>> tf.resource_variables_enabled()
+    False
+    """
     return _Default.enabled
 
 
@@ -132,6 +166,13 @@ def variable_class(reference_class: Any, use_resource: bool | None) -> Any:
 @contextmanager
 def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
     """Variables made inside go through ``variable_creator(next_creator, **kwargs)``, the innermost scope first.
+
+    Args:
+      variable_creator: A function of the next creator and the arguments of ``tf.Variable`` as keywords, which gives a
+        variable.
+
+    Returns:
+      A context manager.
 
     >>> def on_cpu(next_creator, **kwargs):
     ...     with tf.device("/cpu:0"):

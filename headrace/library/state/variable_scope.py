@@ -38,6 +38,23 @@ class VariableScope:
     """The defaults in force for ``get_variable``: name prefix, reuse, initializer, regularizer, partitioner...
 
     ``reuse``: True shares only, False or None creates only, ``tf.AUTO_REUSE`` does either; sub-scopes inherit it.
+
+    Args:
+      reuse: True, False, None or ``tf.AUTO_REUSE``.
+      name: The prefix of variable names, without the "/" behind it.
+      initializer: The default initializer.
+      regularizer: The default regularizer.
+      caching_device: The default device to read variables on.
+      partitioner: The default partitioner.
+      custom_getter: The function that ``tf.get_variable`` calls in place of its own.
+      name_scope: The name scope that belongs to it, with the "/" behind it.
+      dtype: The default type.
+      use_resource: Whether variables are resource variables; None for what the program has chosen.
+      constraint: The default constraint.
+
+    >>> with tf.variable_scope("layer", initializer=tf.zeros_initializer()) as scope:
+    ...     print(scope.name, tf.get_variable("w", [3]).name)
+    layer layer/w:0
     """
 
     def __init__(
@@ -213,6 +230,30 @@ def _scopes() -> _ScopeStore:
     return stores[0]
 
 
+def scope_state() -> tuple[VariableScope, dict[str, int]]:
+    """The current scope of this thread, and how often each scope name was opened: for another thread to go on with."""
+    store = _scopes()
+    return store.current, dict(store.counts)
+
+
+def set_scope_state(current: VariableScope, counts: dict[str, int]) -> None:
+    """Goes on where `scope_state` was asked."""
+    store = _scopes()
+    store.current, store.counts = current, dict(counts)
+
+
+@contextmanager
+def getter_scope(custom_getter: Callable[..., Any]) -> Iterator[None]:
+    """Inside, the current scope calls the getter first; names of scopes are counted as outside."""
+    scope = _scopes().current
+    outer = scope.custom_getter
+    scope.set_custom_getter(_compose_getters(custom_getter, outer))
+    try:
+        yield
+    finally:
+        scope.set_custom_getter(outer)
+
+
 def unique_scope(prefix: str) -> str:
     """``prefix``, with a number appended if the current scope has opened a scope of that name before."""
     return _scopes().unique(prefix)
@@ -238,7 +279,15 @@ def with_variable_store(store: VariableStore) -> Iterator[VariableStore]:
 
 
 def get_variable_scope() -> VariableScope:
-    """The current variable scope."""
+    """The current variable scope.
+
+    Returns:
+      A VariableScope.
+
+    >>> with tf.variable_scope("layer"):
+    ...     print(tf.get_variable_scope().name)
+    layer
+    """
     return _scopes().current
 
 
@@ -254,10 +303,30 @@ def get_variable(
 ) -> Any:  # fmt: skip
     """Creates, or shares, the variable ``name`` of the current scope.
 
-    >>> w = tf.get_variable("w", [3, 4], initializer=tf.zeros_initializer())
-
     ``initializer`` is a function of shape and dtype, a function of nothing, a tensor or an array; without one, small
     random numbers (zeros for integers).  The scope's ``reuse`` says whether an existing variable is shared or an error.
+
+    Args:
+      name: The variable's name, inside the current variable scope.
+      shape: The shape of a new variable; None where the initializer is a value.
+      dtype: The type of a new variable; None for the scope's, which is float32 unless it was changed.
+      initializer: What makes the first value; None for the scope's.
+      regularizer: A function of the variable whose result goes to REGULARIZATION_LOSSES; None for the scope's.
+      trainable: Whether optimizers change it; None for yes, unless ``synchronization`` is ON_READ.
+      collections: The collections to add it to; None for GLOBAL_VARIABLES.
+      caching_device: The device to read on; None for the scope's, or else the variable's own.
+      partitioner: A function of shape and dtype that says how to cut the variable; None for the scope's.
+      validate_shape: Whether the shape of the initial value must be known.
+      use_resource: Whether it is a resource variable; None for the scope's choice, or else the program's.
+      custom_getter: A function called in place of this one, with this one as ``getter``; None for the scope's.
+      constraint: A function of the new value that gives what is stored; None for the scope's.
+      synchronization: A ``tf.VariableSynchronization``: when copies on several devices are made equal.
+      aggregation: A ``tf.VariableAggregation``: how values from several replicas are combined.
+
+    Returns:
+      A Variable; a PartitionedVariable where there is a partitioner.
+
+    >>> w = tf.get_variable("w", [3, 4], initializer=tf.zeros_initializer())
     """
     return get_variable_scope().get_variable(
         _get_default_variable_store(), name, shape=shape, dtype=dtype, initializer=initializer, regularizer=regularizer,
@@ -274,7 +343,32 @@ def get_local_variable(
     constraint: Any = None, synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:  # fmt: skip
-    """``get_variable`` for a variable of this process only (collection LOCAL_VARIABLES), never trained."""
+    """``get_variable`` for a variable of this process only (collection LOCAL_VARIABLES), never trained.
+
+    Args:
+      name: The variable's name, inside the current variable scope.
+      shape: The shape of a new variable; None where the initializer is a value.
+      dtype: The type of a new variable; None for the scope's, which is float32 unless it was changed.
+      initializer: What makes the first value; None for the scope's.
+      regularizer: A function of the variable whose result goes to REGULARIZATION_LOSSES; None for the scope's.
+      trainable: Accepted; a local variable is never trained.
+      collections: Further collections to add it to; LOCAL_VARIABLES is always one.
+      caching_device: The device to read on; None for the scope's, or else the variable's own.
+      partitioner: A function of shape and dtype that says how to cut the variable; None for the scope's.
+      validate_shape: Whether the shape of the initial value must be known.
+      use_resource: Whether it is a resource variable; None for the scope's choice, or else the program's.
+      custom_getter: A function called in place of this one, with this one as ``getter``; None for the scope's.
+      constraint: A function of the new value that gives what is stored; None for the scope's.
+      synchronization: A ``tf.VariableSynchronization``: when copies on several devices are made equal.
+      aggregation: A ``tf.VariableAggregation``: how values from several replicas are combined.
+
+    Returns:
+      A Variable; a PartitionedVariable where there is a partitioner.
+
+    >>> seen = tf.get_local_variable("seen", initializer=0)
+    >>> [v.name for v in tf.local_variables()]
+    ['seen:0']
+    """
     collections = list(collections or ())
     if GraphKeys.LOCAL_VARIABLES not in collections:
         collections.append(GraphKeys.LOCAL_VARIABLES)
@@ -330,6 +424,21 @@ class variable_scope:
 
     A VariableScope given instead of a name is re-entered: same variable names, a new name scope.  With
     ``name_or_scope=None`` the ``default_name`` is made unique.  ``auxiliary_name_scope=False`` keeps the name scope.
+
+    Args:
+      name_or_scope: The name, or the VariableScope to enter again; None for ``default_name``.
+      default_name: The name where ``name_or_scope`` is None; a number is added if it has been used.
+      values: The tensors that are used inside; they must belong to one graph.
+      initializer: The default initializer inside; None for the outer scope's.
+      regularizer: The default regularizer inside; None for the outer scope's.
+      caching_device: The default device to read variables on; None for the outer scope's.
+      partitioner: The default partitioner inside; None for the outer scope's.
+      custom_getter: A function that ``tf.get_variable`` calls, before the outer scope's; None for that alone.
+      reuse: True shares variables, ``tf.AUTO_REUSE`` shares or creates; None or False for the outer scope's.
+      dtype: The default type inside; None for the outer scope's.
+      use_resource: Whether variables are resource variables; None for the outer scope's choice.
+      constraint: The default constraint inside; None for the outer scope's.
+      auxiliary_name_scope: Whether to open a name scope too.
 
     >>> def layer(x):
     ...     return x * tf.get_variable('w', [])
@@ -420,7 +529,29 @@ def variable_op_scope(
     custom_getter: Callable[..., Any] | None = None, reuse: Any = None, dtype: Any = None,
     use_resource: bool | None = None, constraint: Any = None,
 ) -> Iterator[VariableScope]:  # fmt: skip
-    """The old form of ``variable_scope(name_or_scope, default_name, values, ...)``."""
+    """The old form of ``variable_scope(name_or_scope, default_name, values, ...)``.
+
+    Args:
+      values: The tensors that are used inside; they must belong to one graph.
+      name_or_scope: The name, or the VariableScope to enter again; None for ``default_name``.
+      default_name: The name where ``name_or_scope`` is None; a number is added if it has been used.
+      initializer: The default initializer inside; None for the outer scope's.
+      regularizer: The default regularizer inside; None for the outer scope's.
+      caching_device: The default device to read variables on; None for the outer scope's.
+      partitioner: The default partitioner inside; None for the outer scope's.
+      custom_getter: A function that ``tf.get_variable`` calls, before the outer scope's; None for that alone.
+      reuse: True shares variables, ``tf.AUTO_REUSE`` shares or creates; None or False for the outer scope's.
+      dtype: The default type inside; None for the outer scope's.
+      use_resource: Whether variables are resource variables; None for the outer scope's choice.
+      constraint: The default constraint inside; None for the outer scope's.
+
+    Returns:
+      A context manager that gives the VariableScope.
+
+    >>> with tf.variable_op_scope([], None, "layer") as scope:
+    ...     print(scope.name)
+    layer
+    """
     with variable_scope(
         name_or_scope, default_name=default_name, values=values, initializer=initializer, regularizer=regularizer,
         caching_device=caching_device, partitioner=partitioner, custom_getter=custom_getter, reuse=reuse, dtype=dtype,
@@ -429,35 +560,7 @@ def variable_op_scope(
         yield scope
 
 
-def create_partitioned_variables(
-    shape: Sequence[int], slicing: Sequence[int], initializer: Any, dtype: Any = dtypes.float32, trainable: bool = True,
-    collections: Any = None, name: str | None = None, reuse: Any = None,
-) -> list[Any]:  # fmt: skip
-    """The shards of a variable cut into ``slicing[i]`` pieces along dimension i (only one may be cut)."""
-    if len(shape) != len(slicing):
-        raise ValueError(
-            "The 'shape' and 'slicing' of a partitioned Variable must have the same length: "
-            f"shape: {shape}, slicing: {slicing}"
-        )
-    if not shape:
-        raise ValueError(f"A partitioned Variable must have rank at least 1: shape: {shape}")
-    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope:
-        with context.get_default_graph().name_scope(None):
-            whole = _get_default_variable_store().get_variable(
-                scope.name, shape=shape, dtype=dtype, initializer=_first(initializer, scope.initializer),
-                regularizer=scope.regularizer, reuse=scope.reuse or False, trainable=trainable, collections=collections,
-                caching_device=scope.caching_device, partitioner=lambda **_: list(slicing), constraint=scope.constraint,
-            )  # fmt: skip
-        return list(whole)
-
-
-def no_regularizer(_: Any) -> None:
-    """A regularizer that adds no loss: ``variable_scope(..., regularizer=tf.no_regularizer)`` undoes an outer one."""
-    return None
-
-
 __all__ = [
-    "AUTO_REUSE", "VariableScope", "create_partitioned_variables", "get_local_variable",
-    "get_variable", "get_variable_scope", "no_regularizer",
-    "pure_variable_scope", "unique_scope", "variable_op_scope", "variable_scope",
+    "AUTO_REUSE", "VariableScope", "get_local_variable",
+    "get_variable", "get_variable_scope", "pure_variable_scope", "unique_scope", "variable_op_scope", "variable_scope",
 ]  # fmt: skip

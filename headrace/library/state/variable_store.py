@@ -21,8 +21,9 @@ from headrace.library.scope import init_scope
 from headrace.library.state.initializers import GlorotUniform, Zeros
 from headrace.library.state.partitioned_variable import PartitionedVariable
 from headrace.library.state.partitioner import PartitionInfo, call_partitioner, slices
-from headrace.library.state.variable import SaveSliceInfo, Variable
+from headrace.library.state.variable import Variable
 from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization, trainable_value
+from headrace.library.state.variable_def import SaveSliceInfo
 
 
 class ReuseMode(enum.Enum):
@@ -141,7 +142,7 @@ class VariableStore:
         eagerly = variable.graph.executing_eagerly
         if not eagerly or self.keeps_eager:
             self._vars[name] = variable
-        if regularizer is not None and not eagerly:
+        if regularizer and not eagerly:  # TensorFlow ignores {} and what else is false, which programs pass for "none"
             self._regularize(name, variable, regularizer)
         return variable
 

@@ -33,6 +33,17 @@ class FileWriter:
     seconds.  ``graph`` is added as by `add_graph`, and as a MetaGraphDef with its collections.  The file is made when the first
     event is added.
     With a ``session``, events go to the file that the nodes of ``tf.contrib.summary`` write to in this folder.
+
+    Args:
+      logdir: The folder; it is made if it is not there.
+      graph: A `tf.Graph` to write; None for none.
+      max_queue: How many events may wait for the thread that writes.
+      flush_secs: Seconds between two writes to the disk.
+      graph_def: A GraphDef to write in place of `graph`; deprecated by TensorFlow.
+      filename_suffix: What the name of the file ends with.
+      session: A session, for events through the nodes of ``tf.contrib.summary``; None to write from this process.
+
+    Example: ``writer = tf.summary.FileWriter("/tmp/model", graph=sess.graph)``
     """
 
     def __init__(
@@ -166,7 +177,10 @@ class FileWriter:
 
 
 class FileWriterCache:
-    """One writer for each folder."""
+    """One writer for each folder.
+
+    Example: ``tf.summary.FileWriterCache.get("/tmp/model").add_summary(summary, global_step)``
+    """
 
     _cache: dict[Any, FileWriter] = {}
     _lock = threading.RLock()

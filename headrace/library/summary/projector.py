@@ -20,7 +20,14 @@ def __getattr__(name: str) -> Any:
 
 
 def visualize_embeddings(summary_writer: Any, config: Any) -> None:
-    """Writes a ProjectorConfig into the folder of the writer, for TensorBoard to find."""
+    """Writes a ProjectorConfig into the folder of the writer, for TensorBoard to find.
+
+    Args:
+      summary_writer: A `tf.summary.FileWriter`, whose folder is used.
+      config: A ProjectorConfig, which names the embeddings and their metadata files.
+
+    Example: ``projector.visualize_embeddings(tf.summary.FileWriter("/tmp/model"), config)``
+    """
     logdir = summary_writer.get_logdir()
     if logdir is None:
         raise ValueError("Summary writer must have a logdir")

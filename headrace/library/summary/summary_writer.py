@@ -35,7 +35,16 @@ state = _State()
 
 
 class SummaryWriter:
-    """An event file that nodes write to.  In a graph, `init`, `flush` and `close` are operations to run; eagerly they happen."""
+    """An event file that nodes write to.  In a graph, `init`, `flush` and `close` are operations to run; eagerly they happen.
+
+    `tf.contrib.summary.create_file_writer` makes them.
+
+    Args:
+      handle: The tensor that stands for the file.
+      *settings: The folder, the number of events that may wait, milliseconds between two flushes, and the file's suffix.
+
+    Example: ``writer = tf.contrib.summary.create_file_writer("/tmp/model")``
+    """
 
     def __init__(self, handle: Any, *settings: Any) -> None:
         self.handle = handle
@@ -96,6 +105,18 @@ def create_file_writer(
     """A writer to an event file in a folder; one that does nothing if ``logdir`` is None.
 
     Writers with one ``name`` (by default the folder's) share a file.
+
+    Args:
+      logdir: The folder; None for a writer that writes nothing.
+      max_queue: How many events may wait before they are written; None for 10.
+      flush_millis: Milliseconds between two flushes; None for 120,000.
+      filename_suffix: What the name of the file ends with; None for ".v2".
+      name: What writers of one file have in common; None for the folder.
+
+    Returns:
+      A `tf.contrib.summary.SummaryWriter`.
+
+    Example: ``with tf.contrib.summary.create_file_writer("/tmp/model").as_default(): ...``
     """
     if logdir is None:
         return _NoWriter()
@@ -111,7 +132,17 @@ def create_file_writer(
 
 
 def flush(writer: Any = None, name: str | None = None) -> Any:
-    """Writes to disk what was added to a writer; by default, to the default one."""
+    """Writes to disk what was added to a writer; by default, to the default one.
+
+    Args:
+      writer: A `tf.contrib.summary.SummaryWriter` or its handle; None for the default one.
+      name: A name for the op; only with a handle.
+
+    Returns:
+      An operation; in eager execution it has already been done.
+
+    Example: ``sess.run(tf.contrib.summary.flush())``
+    """
     writer = state.writer if writer is None else writer
     if writer is None:
         return no_op()
@@ -122,7 +153,17 @@ def flush(writer: Any = None, name: str | None = None) -> Any:
 
 
 def import_event(tensor: Any, name: str | None = None) -> Any:
-    """Writes an encoded ``tf.Event`` to the default writer, whether summaries are recorded or not."""
+    """Writes an encoded ``tf.Event`` to the default writer, whether summaries are recorded or not.
+
+    Args:
+      tensor: A scalar string tensor, an encoded ``tf.Event``.
+      name: A name for the op.
+
+    Returns:
+      An operation.
+
+    Example: ``tf.contrib.summary.import_event(tf.constant(event.SerializeToString()))``
+    """
     return raw_ops.ImportEvent(_default_writer().handle, tensor, name=name)
 
 
@@ -136,14 +177,28 @@ def _default_writer() -> SummaryWriter:
 
 
 def summary_writer_initializer_op() -> list[Any]:
-    """The operations that open the files of all writers of the graph."""
+    """The operations that open the files of all writers of the graph.
+
+    Returns:
+      A list of operations; RuntimeError in eager execution.
+
+    >>> tf.contrib.summary.summary_writer_initializer_op()
+    []
+    """
     if context.executing_eagerly():
         raise RuntimeError(f"tf.contrib.summary.summary_writer_initializer_op is only supported in graph mode. {at()}")
     return get_collection(_INITIALIZERS)
 
 
 def all_v2_summary_ops() -> list[Any] | None:
-    """The nodes that write summaries in the default graph; None if ops run eagerly."""
+    """The nodes that write summaries in the default graph; None if ops run eagerly.
+
+    Returns:
+      A list of operations, or None.
+
+    >>> tf.summary.all_v2_summary_ops()
+    []
+    """
     return None if context.executing_eagerly() else get_collection(SUMMARIES)
 
 
@@ -151,6 +206,12 @@ def initialize(graph: Any = None, session: Any = None) -> None:
     """Opens the files of the graph's writers, and writes ``graph`` (a Graph or a GraphDef) to the default one.
 
     Does nothing if ops run eagerly.
+
+    Args:
+      graph: A graph to write; None for none.
+      session: The session to run in; None for the default session.
+
+    Example: ``tf.contrib.summary.initialize(graph=tf.get_default_graph(), session=sess)``
     """
     if context.executing_eagerly():
         return

@@ -30,6 +30,17 @@ class GFile:
     Reading and writing have a place each: reading starts at the beginning, writing appends to what has been written, in every
     mode.  What was written can be read after `flush`.  The first write empties the file unless the mode has ``a``.  Without ``b``
     in the mode, reading gives text (UTF-8, line ends as they are in the file); writing takes either.  Not thread-safe.
+
+    Args:
+      name: The path, text, bytes or a path object; also a URL of remote storage, such as "gs://bucket/file".
+      mode: "r", "w", "a", "r+", "w+" or "a+", each with or without "b".
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with tf.gfile.GFile(f'{folder}/notes.txt', 'w') as file:
+    ...         file.write('first line')
+    ...     tf.gfile.GFile(f'{folder}/notes.txt').read()
+    'first line'
     """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
@@ -157,23 +168,60 @@ class GFile:
 
 
 class FastGFile(GFile):
-    """A `GFile`; TF1 once read it through another path."""
+    """A `GFile`; TF1 once read it through another path.
+
+    Args:
+      name: The path, text, bytes or a path object.
+      mode: "r", "w", "a", "r+", "w+" or "a+", each with or without "b".
+
+    Example: ``data = tf.gfile.FastGFile("image.jpg", "rb").read()``
+    """
 
 
 def Exists(filename: Any) -> bool:  # noqa: N802 (TensorFlow's name)
-    """Whether there is such a file or folder."""
+    """Whether there is such a file or folder.
+
+    Args:
+      filename: The path.
+
+    Returns:
+      True or False.
+
+    >>> tf.gfile.Exists('/no/such/file')
+    False
+    """
     path = path_text(filename)
     return remote_file.Exists(path) if is_remote(path) else os.path.exists(path)
 
 
 def IsDirectory(dirname: Any) -> bool:  # noqa: N802 (TensorFlow's name)
-    """Whether there is such a folder."""
+    """Whether there is such a folder.
+
+    Args:
+      dirname: The path.
+
+    Returns:
+      True or False.
+
+    >>> tf.gfile.IsDirectory('/')
+    True
+    """
     path = path_text(dirname)
     return remote_file.IsDirectory(path) if is_remote(path) else os.path.isdir(path)
 
 
 def Stat(filename: Any) -> FileStatistics:  # noqa: N802 (TensorFlow's name)
-    """Length, time of the last change and whether the path is a folder."""
+    """Length, time of the last change and whether the path is a folder.
+
+    Args:
+      filename: The path; NotFoundError if there is nothing.
+
+    Returns:
+      A named tuple with ``length``, ``mtime_nsec`` and ``is_directory``.
+
+    >>> tf.gfile.Stat('/').is_directory
+    True
+    """
     path = path_text(filename)
     if is_remote(path):
         return remote_file.Stat(path)
@@ -183,7 +231,13 @@ def Stat(filename: Any) -> FileStatistics:  # noqa: N802 (TensorFlow's name)
 
 
 def MkDir(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
-    """Makes a folder whose parent exists; no harm if it is there already."""
+    """Makes a folder whose parent exists; no harm if it is there already.
+
+    Args:
+      dirname: The path of the new folder; NotFoundError if its parent is not there.
+
+    Example: ``tf.gfile.MkDir("/tmp/model")``
+    """
     path = path_text(dirname)
     if is_remote(path):
         return remote_file.MkDir(path)
@@ -194,7 +248,13 @@ def MkDir(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
 
 
 def MakeDirs(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
-    """Makes a folder and those above it; no harm if they are there already."""
+    """Makes a folder and those above it; no harm if they are there already.
+
+    Args:
+      dirname: The path of the folder; FailedPreconditionError if a file is in the way.
+
+    Example: ``tf.gfile.MakeDirs("/tmp/models/first")``
+    """
     path = path_text(dirname)
     if is_remote(path):
         return remote_file.MakeDirs(path)
@@ -207,7 +267,16 @@ def MakeDirs(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
 
 
 def ListDirectory(dirname: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
-    """The names in a folder, without ``.`` and ``..``, in order."""
+    """The names in a folder, without ``.`` and ``..``, in order.
+
+    Args:
+      dirname: The folder; NotFoundError if there is no such folder.
+
+    Returns:
+      A list of names, without the path of the folder.
+
+    Example: ``tf.gfile.ListDirectory("/tmp/model")``
+    """
     path = path_text(dirname)
     if is_remote(path):
         return remote_file.ListDirectory(path)
@@ -218,7 +287,17 @@ def ListDirectory(dirname: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
 
 
 def Glob(filename: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
-    """The paths that match a pattern, or any of a list of patterns, in order; ``*`` does not cross a ``/``."""
+    """The paths that match a pattern, or any of a list of patterns, in order; ``*`` does not cross a ``/``.
+
+    Args:
+      filename: A pattern with ``*``, ``?`` or ``[...]``, or a list of patterns.
+
+    Returns:
+      A list of paths; empty if nothing matches.
+
+    >>> tf.gfile.Glob('/no/such/folder/*.txt')
+    []
+    """
     patterns = filename if isinstance(filename, (list, tuple)) else [filename]
     paths: list[str] = []
     for pattern in map(path_text, patterns):
@@ -227,7 +306,13 @@ def Glob(filename: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
 
 
 def Remove(filename: Any) -> None:  # noqa: N802 (TensorFlow's name)
-    """Removes a file."""
+    """Removes a file.
+
+    Args:
+      filename: The path; NotFoundError if there is no such file.
+
+    Example: ``tf.gfile.Remove("/tmp/model/old.txt")``
+    """
     path = path_text(filename)
     if is_remote(path):
         return remote_file.Remove(path)
@@ -236,7 +321,13 @@ def Remove(filename: Any) -> None:  # noqa: N802 (TensorFlow's name)
 
 
 def DeleteRecursively(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
-    """Removes a folder with all it holds, or a file."""
+    """Removes a folder with all it holds, or a file.
+
+    Args:
+      dirname: The path; NotFoundError if there is nothing.
+
+    Example: ``tf.gfile.DeleteRecursively("/tmp/model")``
+    """
     path = path_text(dirname)
     if is_remote(path):
         return remote_file.DeleteRecursively(path)
@@ -250,7 +341,15 @@ def DeleteRecursively(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
 
 
 def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:  # noqa: N802 (TensorFlow's name)
-    """Renames or moves a file."""
+    """Renames or moves a file.
+
+    Args:
+      oldname: The present path.
+      newname: The new path.
+      overwrite: Whether to replace what is at `newname`; if False that is an AlreadyExistsError.
+
+    Example: ``tf.gfile.Rename("/tmp/model/new.txt", "/tmp/model/notes.txt", overwrite=True)``
+    """
     old, new = path_text(oldname), path_text(newname)
     _refuse_existing(new, overwrite)
     if is_remote(old) or is_remote(new):
@@ -261,7 +360,15 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:  # noqa
 
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:  # noqa: N802 (TensorFlow's name)
-    """Copies a file's contents."""
+    """Copies a file's contents.
+
+    Args:
+      oldpath: The file to copy.
+      newpath: The path of the copy.
+      overwrite: Whether to replace what is at `newpath`; if False that is an AlreadyExistsError.
+
+    Example: ``tf.gfile.Copy("/tmp/model/notes.txt", "/tmp/notes.txt")``
+    """
     old, new = path_text(oldpath), path_text(newpath)
     _refuse_existing(new, overwrite)
     if is_remote(old) or is_remote(new):
@@ -281,7 +388,18 @@ def _refuse_existing(path: str, overwrite: bool) -> None:
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:  # noqa: N802 (TensorFlow's name)
-    """Each folder from `top` down (or, not `in_order`, from the deepest up): its path, its folders, its files."""
+    """Each folder from `top` down (or, not `in_order`, from the deepest up): its path, its folders, its files.
+
+    Args:
+      top: The folder to start at.
+      in_order: Whether a folder comes before those in it; if False it comes after them.
+
+    Returns:
+      An iterator over tuples of a path, a list of names of folders and a list of names of files.
+
+    >>> list(tf.gfile.Walk('/no/such/folder'))
+    []
+    """
     return walk(top, in_order)
 
 
@@ -289,64 +407,165 @@ def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
 
 
 def exists(path: Any) -> bool:
-    """Whether there is such a file or folder."""
+    """Whether there is such a file or folder.
+
+    Args:
+      path: The path, text, bytes or a path object.
+
+    Returns:
+      True or False.
+
+    >>> tf.io.gfile.exists('/no/such/file')
+    False
+    """
     return Exists(path)
 
 
 def isdir(path: Any) -> bool:
-    """Whether there is such a folder."""
+    """Whether there is such a folder.
+
+    Args:
+      path: The path, text, bytes or a path object.
+
+    Returns:
+      True or False.
+
+    >>> tf.io.gfile.isdir('/')
+    True
+    """
     return IsDirectory(path)
 
 
 def stat(path: Any) -> FileStatistics:
-    """Length, time of the last change and whether the path is a folder."""
+    """Length, time of the last change and whether the path is a folder.
+
+    Args:
+      path: The path; NotFoundError if there is nothing.
+
+    Returns:
+      A named tuple with ``length``, ``mtime_nsec`` and ``is_directory``.
+
+    >>> tf.io.gfile.stat('/').is_directory
+    True
+    """
     return Stat(path)
 
 
 def mkdir(path: Any) -> None:
-    """Makes a folder whose parent exists."""
+    """Makes a folder whose parent exists.
+
+    Args:
+      path: The path of the new folder.
+
+    Example: ``tf.io.gfile.mkdir("/tmp/model")``
+    """
     MkDir(path)
 
 
 def makedirs(path: Any) -> None:
-    """Makes a folder and those above it."""
+    """Makes a folder and those above it.
+
+    Args:
+      path: The path of the folder; those above it are made too.
+
+    Example: ``tf.io.gfile.makedirs("/tmp/models/first")``
+    """
     MakeDirs(path)
 
 
 def listdir(path: Any) -> list[str]:
-    """The names in a folder."""
+    """The names in a folder.
+
+    Args:
+      path: The folder; NotFoundError if there is no such folder.
+
+    Returns:
+      A list of names, in order.
+
+    Example: ``tf.io.gfile.listdir("/tmp/model")``
+    """
     return ListDirectory(path)
 
 
 def glob_(pattern: Any) -> list[str]:
-    """The paths that match a pattern."""
+    """The paths that match a pattern.
+
+    Args:
+      pattern: A pattern with ``*``, ``?`` or ``[...]``, or a list of patterns.
+
+    Returns:
+      A list of paths; empty if nothing matches.
+
+    >>> tf.io.gfile.glob('/no/such/folder/*.txt')
+    []
+    """
     return Glob(pattern)
 
 
 def remove(path: Any) -> None:
-    """Removes a file."""
+    """Removes a file.
+
+    Args:
+      path: The path; NotFoundError if there is no such file.
+
+    Example: ``tf.io.gfile.remove("/tmp/model/old.txt")``
+    """
     Remove(path)
 
 
 def rmtree(path: Any) -> None:
-    """Removes a folder with all it holds."""
+    """Removes a folder with all it holds.
+
+    Args:
+      path: The folder; NotFoundError if there is nothing.
+
+    Example: ``tf.io.gfile.rmtree("/tmp/model")``
+    """
     DeleteRecursively(path)
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Renames or moves a file."""
+    """Renames or moves a file.
+
+    Args:
+      src: The present path.
+      dst: The new path.
+      overwrite: Whether to replace what is at `dst`; if False that is an AlreadyExistsError.
+
+    Example: ``tf.io.gfile.rename("/tmp/model/new.txt", "/tmp/model/notes.txt", overwrite=True)``
+    """
     Rename(src, dst, overwrite)
 
 
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Copies a file's contents."""
+    """Copies a file's contents.
+
+    Args:
+      src: The file to copy.
+      dst: The path of the copy.
+      overwrite: Whether to replace what is at `dst`; if False that is an AlreadyExistsError.
+
+    Example: ``tf.io.gfile.copy("/tmp/model/notes.txt", "/tmp/notes.txt")``
+    """
     Copy(src, dst, overwrite)
 
 
 def walk(
     top: Any, topdown: bool = True, onerror: Callable[[OSError], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Each folder from `top` down, or up to it: its path, its folders, its files."""
+    """Each folder from `top` down, or up to it: its path, its folders, its files.
+
+    Args:
+      top: The folder to start at.
+      topdown: Whether a folder comes before those in it; if False it comes after them.
+      onerror: A function to call with the OSError of a folder that cannot be listed; None to leave such folders out.
+
+    Returns:
+      An iterator over tuples of a path, a list of names of folders and a list of names of files.
+
+    >>> list(tf.io.gfile.walk('/no/such/folder'))
+    []
+    """
     path = path_text(top)
     if is_remote(path):
         yield from remote_file.Walk(path, topdown)

@@ -29,6 +29,15 @@ _READS = {
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
     """Writes a graph into the file ``logdir/name``, as text or in binary form; returns the path.
 
+    Args:
+      graph_or_graph_def: A `tf.Graph`, or a GraphDef.
+      logdir: The folder; it is made if it is not there.
+      name: The name of the file.
+      as_text: Whether to write text, not the binary form.
+
+    Returns:
+      The path of the file.
+
     >>> path = tf.train.write_graph(tf.get_default_graph(), "/tmp/headrace_doctest", "graph.pbtxt")
     """
     is_graph = isinstance(graph_or_graph_def, Graph)
@@ -46,7 +55,19 @@ def node_of(name: str) -> str:
 
 
 def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
-    """The nodes that those in ``dest_nodes`` need, themselves included, with the functions these use."""
+    """The nodes that those in ``dest_nodes`` need, themselves included, with the functions these use.
+
+    Args:
+      graph_def: A GraphDef.
+      dest_nodes: A list of names of nodes, all of which must be there.
+
+    Returns:
+      A new GraphDef.
+
+    >>> x, y = tf.constant(1.0, name='x'), tf.constant(2.0, name='y')
+    >>> [n.name for n in tf.graph_util.extract_sub_graph(tf.get_default_graph().as_graph_def(), ['y']).node]
+    ['y']
+    """
     definition = as_message(graph_def)
     if isinstance(dest_nodes, str):
         raise TypeError(f"dest_nodes must be a list, got {dest_nodes!r} {at()}")
@@ -94,7 +115,19 @@ def functions_used(nodes: Iterable[Any], functions: Iterable[Any]) -> list[Any]:
 
 
 def remove_training_nodes(input_graph: Any, protected_nodes: Sequence[str] | None = None) -> Any:
-    """The graph without what only training needs: CheckNumerics and plain Identity nodes are passed by."""
+    """The graph without what only training needs: CheckNumerics and plain Identity nodes are passed by.
+
+    Args:
+      input_graph: A GraphDef.
+      protected_nodes: Names of nodes to keep in any case; None for none.
+
+    Returns:
+      A new GraphDef.
+
+    >>> y = tf.negative(tf.identity(tf.constant(1.0), name='same'))
+    >>> [n.op for n in tf.graph_util.remove_training_nodes(tf.get_default_graph().as_graph_def()).node]
+    ['Const', 'Neg']
+    """
     definition = as_message(input_graph)
     protected = set(protected_nodes or ())
     nodes = {n.name: n for n in definition.node}
@@ -127,6 +160,16 @@ def convert_variables_to_constants(
     variable_names_whitelist: Sequence[str] | None = None, variable_names_blacklist: Sequence[str] | None = None,
 ) -> Any:  # fmt: skip
     """The part of the graph that the outputs need, with each variable replaced by a constant of its value in the session.
+
+    Args:
+      sess: The session that has the values.
+      input_graph_def: The GraphDef of the session's graph.
+      output_node_names: A list of names of nodes, without ``:0``.
+      variable_names_whitelist: Names of the only variables to replace; None for all.
+      variable_names_blacklist: Names of variables to keep; None for none.
+
+    Returns:
+      A new GraphDef.
 
     >>> v = tf.Variable(2.0, name="v")
     >>> y = tf.multiply(v, 3.0, name="y")
@@ -209,7 +252,18 @@ def _structure(definition: Any) -> dict[str, Any]:
 
 
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Whether the node, an Operation or a NodeDef, has a host only kernel for what it does: strings, variables if asked."""
+    """Whether the node, an Operation or a NodeDef, has a host only kernel for what it does: strings, variables if asked.
+
+    Args:
+      node: A `tf.Operation` or a NodeDef.
+      pin_variables_on_cpu: Whether variables count as well.
+
+    Returns:
+      True or False.
+
+    >>> tf.graph_util.must_run_on_cpu(tf.constant('text').op), tf.graph_util.must_run_on_cpu(tf.constant(1.0).op)
+    (True, False)
+    """
     definition = node.node_def if hasattr(node, "node_def") else node
     if pin_variables_on_cpu and definition.op in _VARIABLES:
         return True
@@ -219,7 +273,19 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 
 
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> Any:
-    """The static shape of a tensor named as a NodeDef names its inputs."""
+    """The static shape of a tensor named as a NodeDef names its inputs.
+
+    Args:
+      graph: The `tf.Graph` with the tensor.
+      input_name: The name of an operation, for its first output, or of a tensor, as in "split:1".
+
+    Returns:
+      A `tf.TensorShape`.
+
+    >>> x = tf.zeros([2, 3], name='x')
+    >>> tf.graph_util.tensor_shape_from_node_def_name(tf.get_default_graph(), 'x').as_list()
+    [2, 3]
+    """
     name = input_name if ":" in input_name else f"{input_name}:0"
     return graph.get_tensor_by_name(name).shape
 
@@ -227,7 +293,21 @@ def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> Any:
 def make_tensor_proto(
     values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
 ) -> Any:
-    """An array, or what one can be made of, as a TensorProto."""
+    """An array, or what one can be made of, as a TensorProto.
+
+    Args:
+      values: A number, a string, a list or an array.
+      dtype: The type of the elements; None for that of `values`.
+      shape: The shape; fewer values than it has room for are repeated from the last; None for that of `values`.
+      verify_shape: Whether `values` must have exactly this shape.
+      allow_broadcast: Accepted as TensorFlow does; it changes nothing.
+
+    Returns:
+      A TensorProto.
+
+    >>> tf.make_ndarray(tf.make_tensor_proto([1, 2, 3]))
+    array([1, 2, 3], dtype=int32)
+    """
     with Graph().as_default():
         tensor = constant(values, dtype, shape, verify_shape=verify_shape)
         array = tensor.op.attrs["value"]
@@ -238,5 +318,15 @@ def make_tensor_proto(
 
 
 def make_ndarray(tensor: Any) -> Any:
-    """The array in a TensorProto, or in an attribute of a node, which is one already."""
+    """The array in a TensorProto, or in an attribute of a node, which is one already.
+
+    Args:
+      tensor: A TensorProto, or an array, which is returned as it is.
+
+    Returns:
+      A numpy array.
+
+    >>> tf.make_ndarray(tf.make_tensor_proto(1.5, shape=[2]))
+    array([1.5, 1.5], dtype=float32)
+    """
     return tensor if isinstance(tensor, np.ndarray) else attr_value.array(tensor)

@@ -50,7 +50,16 @@ def _body(stream: Any, count: int, name: Any) -> np.ndarray:
 
 
 def extract_images(f: IO[bytes]) -> np.ndarray:
-    """Reads an IDX file of images: uint8, [images, rows, columns, 1]."""
+    """Reads an IDX file of images: uint8, [images, rows, columns, 1].
+
+    Args:
+      f: An open binary file, packed with gzip or plain.
+
+    Returns:
+      An array of uint8.
+
+    Example: ``images = extract_images(open("train-images-idx3-ubyte.gz", "rb"))``
+    """
     name = getattr(f, "name", "the file")
     with _plain(f) as stream:
         magic = _number(stream)
@@ -63,7 +72,18 @@ def extract_images(f: IO[bytes]) -> np.ndarray:
 
 
 def extract_labels(f: IO[bytes], one_hot: bool = False, num_classes: int = 10) -> np.ndarray:
-    """Reads an IDX file of labels: uint8, [labels], or one row of `num_classes` for each if `one_hot`."""
+    """Reads an IDX file of labels: uint8, [labels], or one row of `num_classes` for each if `one_hot`.
+
+    Args:
+      f: An open binary file, packed with gzip or plain.
+      one_hot: Whether each label becomes a row with a one at its place.
+      num_classes: The length of such a row.
+
+    Returns:
+      An array of uint8, or of float64 if `one_hot`.
+
+    Example: ``labels = extract_labels(open("train-labels-idx1-ubyte.gz", "rb"), one_hot=True)``
+    """
     name = getattr(f, "name", "the file")
     with _plain(f) as stream:
         magic = _number(stream)
@@ -76,12 +96,39 @@ def extract_labels(f: IO[bytes], one_hot: bool = False, num_classes: int = 10) -
 
 
 def dense_to_one_hot(labels_dense: np.ndarray, num_classes: int) -> np.ndarray:
-    """A row for each label, with a one at its place."""
+    """A row for each label, with a one at its place.
+
+    Args:
+      labels_dense: An array of integers from 0.
+      num_classes: The length of a row.
+
+    Returns:
+      An array of float64, [labels, num_classes].
+
+    >>> tf.contrib.learn.datasets.mnist.dense_to_one_hot(np.array([2, 0]), 3)
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
     return np.eye(num_classes)[labels_dense.ravel()]
 
 
 class DataSet:
-    """Images and their labels, handed out in shuffled batches, epoch after epoch. Not thread-safe."""
+    """Images and their labels, handed out in shuffled batches, epoch after epoch. Not thread-safe.
+
+    Args:
+      images: An array, [images, rows, columns, 1].
+      labels: An array with a label, or a row, for each image.
+      fake_data: Whether the arrays are not looked at; pass ``fake_data=True`` to `next_batch` too, for images of ones.
+      one_hot: Whether the labels of fake data are rows of 10.
+      dtype: tf.float32 for images from 0 to 1, tf.uint8 for images as they are.
+      reshape: Whether each image becomes one row.
+      seed: The seed of the shuffles; None for the graph's, or a random one.
+
+    >>> data = tf.contrib.learn.datasets.mnist.DataSet(np.zeros([6, 28, 28, 1], np.uint8), np.arange(6))
+    >>> images, labels = data.next_batch(4)
+    >>> images.shape, labels.shape
+    ((4, 784), (4,))
+    """
 
     def __init__(
         self, images: np.ndarray, labels: np.ndarray, fake_data: bool = False, one_hot: bool = False,
@@ -175,7 +222,23 @@ def read_data_sets(
     train_dir: str, fake_data: bool = False, one_hot: bool = False, dtype: Any = dtypes.float32, reshape: bool = True,
     validation_size: int = 5000, seed: int | None = None, source_url: str = "",
 ) -> Datasets:  # fmt: skip
-    """MNIST's training, validation and test sets from the four files in `train_dir`; `source_url` is not used."""
+    """MNIST's training, validation and test sets from the four files in `train_dir`; `source_url` is not used.
+
+    Args:
+      train_dir: The folder of the four files; NotFoundError, which lists them, if one is not there.
+      fake_data: Whether to return sets of fake data, without any file.
+      one_hot: Whether each label becomes a row with a one at its place.
+      dtype: tf.float32 for images from 0 to 1, tf.uint8 for images as they are.
+      reshape: Whether each image becomes one row of 784.
+      validation_size: How many of the training images become the validation set.
+      seed: The seed of the shuffles; None for the graph's, or a random one.
+      source_url: Not used: nothing is fetched.
+
+    Returns:
+      A named tuple of three `DataSet` objects: ``train``, ``validation`` and ``test``.
+
+    Example: ``mnist = tf.contrib.learn.datasets.mnist.read_data_sets("data/mnist", one_hot=True)``
+    """
     if fake_data:
         empty = np.zeros([0])
         return Datasets(*(DataSet(empty, empty, True, one_hot, dtype, seed=seed) for _ in range(3)))

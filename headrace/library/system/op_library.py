@@ -28,6 +28,14 @@ def load_op_library(library_filename: str | os.PathLike[str]) -> ModuleType:
     once in a process: loading it again gives the same module.
 
         hidden = tf.load_op_library("soft_threshold.py").soft_threshold(x, limit=0.5)
+
+    Args:
+      library_filename: The path of a Python file.
+
+    Returns:
+      A module.
+
+    Example: ``tf.load_op_library("zero_out.py").zero_out([[1, 2], [3, 4]])``
     """
     path = os.path.realpath(os.fspath(library_filename))
     with _lock:

@@ -22,20 +22,52 @@ def _refuse() -> NoReturn:
 
 
 def get_include() -> str:
-    """UnimplementedError: there are no C++ headers."""
+    """UnimplementedError: there are no C++ headers.
+
+    Returns:
+      Nothing: it always raises.
+
+    >>> tf.sysconfig.get_include()
+    Traceback (most recent call last):
+    UnimplementedError: ...
+    """
     _refuse()
 
 
 def get_lib() -> str:
-    """UnimplementedError: there is no C++ library."""
+    """UnimplementedError: there is no C++ library.
+
+    Returns:
+      Nothing: it always raises.
+
+    >>> tf.sysconfig.get_lib()
+    Traceback (most recent call last):
+    UnimplementedError: ...
+    """
     _refuse()
 
 
 def get_compile_flags() -> list[str]:
-    """UnimplementedError: there are no C++ headers."""
+    """UnimplementedError: there are no C++ headers.
+
+    Returns:
+      Nothing: it always raises.
+
+    >>> tf.sysconfig.get_compile_flags()
+    Traceback (most recent call last):
+    UnimplementedError: ...
+    """
     _refuse()
 
 
 def get_link_flags() -> list[str]:
-    """UnimplementedError: there is no C++ library."""
+    """UnimplementedError: there is no C++ library.
+
+    Returns:
+      Nothing: it always raises.
+
+    >>> tf.sysconfig.get_link_flags()
+    Traceback (most recent call last):
+    UnimplementedError: ...
+    """
     _refuse()

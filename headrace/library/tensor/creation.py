@@ -30,6 +30,14 @@ _LARGEST_CONSTANT = 1000  # elements; more are filled in at run time, as TF1 doe
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of zeros (empty strings, False): ``tf.zeros([3, 4], tf.int32)``.
 
+    Args:
+      shape: The shape, as a list, a TensorShape or an integer tensor.
+      dtype: The type of the elements.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype``.
+
     >>> tf.zeros([2, 3])
     <tf.Tensor 'zeros:0' shape=(2, 3) dtype=float32>
     >>> tf.Session().run(tf.zeros([2], tf.int32))
@@ -43,6 +51,14 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
 @learned
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of ones (True).
+
+    Args:
+      shape: The shape, as a list, a TensorShape or an integer tensor.
+      dtype: The type of the elements.
+      name: A name for the op.
+
+    Returns:
+      A tensor of ``dtype``.
 
     >>> tf.Session().run(tf.ones([2, 2], tf.int32))
     array([[1, 1],
@@ -82,7 +98,21 @@ def _static_dims(shape: Any) -> list[int] | None:
 
 @learned
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Zeros of the shape (and dtype, unless given) of ``tensor``; ``optimize`` uses its static shape where known."""
+    """Zeros of the shape (and dtype, unless given) of ``tensor``; ``optimize`` uses its static shape where known.
+
+    Args:
+      tensor: The tensor whose shape to take.
+      dtype: The type of the elements; None for that of ``tensor``.
+      name: A name for the op.
+      optimize: Whether a known static shape gives a constant.
+
+    Returns:
+      A tensor of the shape of ``tensor``.
+
+    >>> tf.Session().run(tf.zeros_like([[1, 2], [3, 4]]))
+    array([[0, 0],
+           [0, 0]], dtype=int32)
+    """
     with name_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         own = tensor.dtype.base_dtype
@@ -96,7 +126,21 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
 
 @learned
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Ones of the shape (and dtype, unless given) of ``tensor``."""
+    """Ones of the shape (and dtype, unless given) of ``tensor``.
+
+    Args:
+      tensor: The tensor whose shape to take.
+      dtype: The type of the elements; None for that of ``tensor``.
+      name: A name for the op.
+      optimize: Whether a known static shape gives a constant.
+
+    Returns:
+      A tensor of the shape of ``tensor``.
+
+    >>> tf.Session().run(tf.ones_like([[1, 2], [3, 4]], dtype=tf.float32))
+    array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         dims = shape_of(tensor, None, dtypes.int32, optimize)
@@ -108,6 +152,14 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
 @learned
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` holding one scalar everywhere.
+
+    Args:
+      dims: The shape, as a list or an integer tensor.
+      value: A scalar of any type.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of ``value``.
 
     >>> tf.Session().run(tf.fill([2, 3], 7))
     array([[7, 7, 7],
@@ -121,6 +173,14 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """A value that every step must be fed: ``x = tf.placeholder(tf.float32, [None, 784])``.
+
+    Args:
+      dtype: The type of the values that will be fed.
+      shape: The shape they have, with None for sizes that vary; None for any shape.
+      name: A name for the op.
+
+    Returns:
+      A tensor without a value of its own.
 
     >>> x = tf.placeholder(tf.float32, [None, 3], name='x')
     >>> x
@@ -139,6 +199,14 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """Passes ``input`` on unless another value is fed.
 
+    Args:
+      input: The value where nothing is fed.
+      shape: The shape that values have, with None for sizes that vary.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of ``input``.
+
     >>> rate = tf.placeholder_with_default(0.5, [])
     >>> with tf.Session() as sess:
     ...     print(sess.run(rate), sess.run(rate, {rate: 0.25}))
@@ -148,7 +216,22 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """Placeholders for the three parts of a SparseTensor; feed it a SparseTensorValue."""
+    """Placeholders for the three parts of a SparseTensor; feed it a SparseTensorValue.
+
+    Args:
+      dtype: The type of the values that will be fed.
+      shape: The dense shape, as a list or a tensor, with None or -1 for sizes that vary; None for any shape.
+      name: A name for the three placeholders: they are called ``name/shape``, ``name/values`` and ``name/indices``.
+
+    Returns:
+      A SparseTensor.
+
+    >>> x = tf.sparse_placeholder(tf.float32, [2, 3])
+    >>> fed = tf.SparseTensorValue([[0, 1]], [5.0], [2, 3])
+    >>> tf.Session().run(tf.sparse_tensor_to_dense(x), {x: fed})
+    array([[0., 5., 0.],
+           [0., 0., 0.]], dtype=float32)
+    """
 
     def part(suffix: str) -> str | None:
         return None if name is None else f"{name}/{suffix}"
@@ -183,6 +266,16 @@ _ORDER = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:  # noqa: A001
     """``tf.range(limit)`` or ``tf.range(start, limit, delta)``: numbers from start, below limit, delta apart.
 
+    Args:
+      start: The first number; with one argument only, the limit, and the first number is 0.
+      limit: The end, which is not included.
+      delta: The step between numbers; negative counts down.
+      dtype: The type of the numbers; None for the widest type among the arguments.
+      name: A name for the op.
+
+    Returns:
+      A 1-D tensor.
+
     >>> tf.Session().run(tf.range(2, 10, 3))
     array([2, 5, 8], dtype=int32)
     """
@@ -205,6 +298,14 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
 def lin_space(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
     """``num`` numbers evenly spaced from start to stop, both included.
 
+    Args:
+      start, stop: The first and the last number, scalars of one floating-point type.
+      num: How many numbers.
+      name: A name for the op.
+
+    Returns:
+      A 1-D tensor of the type of ``start``.
+
     >>> tf.Session().run(tf.linspace(0.0, 1.0, 5))
     array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
@@ -220,6 +321,18 @@ def one_hot(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """``on_value`` at each index along a new dimension of ``depth``, ``off_value`` elsewhere (also for bad indices).
+
+    Args:
+      indices: A tensor of integers.
+      depth: The size of the new dimension.
+      on_value: The scalar at an index; None for 1.
+      off_value: The scalar elsewhere; None for 0.
+      axis: Where the new dimension is in the result; None or -1 for the end.
+      dtype: The type of the result; None for that of ``on_value`` or ``off_value``, or float32.
+      name: A name for the op.
+
+    Returns:
+      A tensor with one dimension more than ``indices``.
 
     >>> tf.Session().run(tf.one_hot([0, 2], depth=3))
     array([[1., 0., 0.],
@@ -246,7 +359,21 @@ def one_hot(
 
 @learned
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
-    """``mask[..., j]`` is whether j < lengths[...]; ``maxlen`` defaults to the largest length."""
+    """``mask[..., j]`` is whether j < lengths[...]; ``maxlen`` defaults to the largest length.
+
+    Args:
+      lengths: A tensor of integers.
+      maxlen: The size of the last dimension, a scalar; None for the largest of ``lengths``.
+      dtype: The type of the result; numbers are 1 where the mask holds, else 0.
+      name: A name for the op.
+
+    Returns:
+      A tensor of shape ``lengths.shape + [maxlen]``.
+
+    >>> tf.Session().run(tf.sequence_mask([1, 3], 3))
+    array([[ True, False, False],
+           [ True,  True,  True]])
+    """
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:
@@ -265,7 +392,22 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, na
 
 
 def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
-    """Coordinate matrices from coordinate vectors, as numpy's: ``indexing`` is "xy" or "ij"."""
+    """Coordinate matrices from coordinate vectors, as numpy's: ``indexing`` is "xy" or "ij".
+
+    Args:
+      *args: 1-D tensors of coordinates.
+      **kwargs: ``indexing``: "xy" (the default) exchanges the first two dimensions of the results, "ij" does not.
+        ``name``: a name for the ops.
+
+    Returns:
+      A list with one tensor for each argument, all of one shape.
+
+    >>> x, y = tf.meshgrid([1, 2], [30, 40, 50])
+    >>> tf.Session().run(x + y)
+    array([[31, 32],
+           [41, 42],
+           [51, 52]], dtype=int32)
+    """
     indexing = kwargs.pop("indexing", "xy")
     name = kwargs.pop("name", "meshgrid")
     if kwargs:
@@ -294,7 +436,22 @@ def eye(
     dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Identity matrices: ones on the diagonal, zeros elsewhere."""
+    """Identity matrices: ones on the diagonal, zeros elsewhere.
+
+    Args:
+      num_rows: The number of rows.
+      num_columns: The number of columns; None for as many as rows.
+      batch_shape: The leading dimensions of a batch of matrices; None for one matrix.
+      dtype: The type of the elements.
+      name: A name for the op.
+
+    Returns:
+      A tensor of shape ``batch_shape + [num_rows, num_columns]``.
+
+    >>> tf.Session().run(tf.eye(2))
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     with name_scope(name, "eye", [num_rows, num_columns, batch_shape]):
         square = num_columns is None
         columns = num_rows if square else num_columns

@@ -10,7 +10,19 @@ from headrace.graph.structures import SparseTensor, convert_to_tensor_or_sparse_
 
 
 def set_size(a: SparseTensor, validate_indices: bool = True) -> Tensor:
-    """How many distinct values each row of a sparse tensor has."""
+    """How many distinct values each row of a sparse tensor has.
+
+    Args:
+      a: A SparseTensor of integers or strings whose last dimension holds the sets.
+      validate_indices: Whether the order of the indices is checked.
+
+    Returns:
+      A tensor of int32 with the shape of ``a`` less its last dimension.
+
+    >>> a = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [5, 5, 7], [2, 2])
+    >>> tf.Session().run(tf.sets.set_size(a))
+    array([1, 1], dtype=int32)
+    """
     a = convert_to_tensor_or_sparse_tensor(a, name="a")
     if not isinstance(a, SparseTensor):
         raise TypeError(f"Expected `SparseTensor`, got {a}.")
@@ -38,6 +50,14 @@ def _combined(a: Any, b: Any, operation: str, validate_indices: bool) -> SparseT
 def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     """The values in both, row by row, as a sparse tensor.
 
+    Args:
+      a, b: Tensors or SparseTensors of one type, integers or strings; the last dimension holds the sets, the others are
+        alike.
+      validate_indices: Whether the order of sparse indices is checked.
+
+    Returns:
+      A SparseTensor with the values of each set in rising order.
+
     >>> found = tf.sets.set_intersection(tf.constant([[1, 2, 3]]), tf.constant([[3, 5, 1]]))
     >>> tf.Session().run(found).values
     array([1, 3], dtype=int32)
@@ -46,10 +66,37 @@ def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTen
 
 
 def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
-    """The values of ``a`` that are not in ``b``, row by row; of ``b`` that are not in ``a`` without ``aminusb``."""
+    """The values of ``a`` that are not in ``b``, row by row; of ``b`` that are not in ``a`` without ``aminusb``.
+
+    Args:
+      a, b: Tensors or SparseTensors of one type, integers or strings; the last dimension holds the sets, the others are
+        alike.
+      aminusb: Whether to give what is in ``a`` only; False for what is in ``b`` only.
+      validate_indices: Whether the order of sparse indices is checked.
+
+    Returns:
+      A SparseTensor with the values of each set in rising order.
+
+    >>> left = tf.sets.set_difference(tf.constant([[1, 2, 3]]), tf.constant([[3, 5, 1]]))
+    >>> tf.Session().run(left).values
+    array([2], dtype=int32)
+    """
     return _combined(a, b, "a-b" if aminusb else "b-a", validate_indices)
 
 
 def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The values in either, row by row."""
+    """The values in either, row by row.
+
+    Args:
+      a, b: Tensors or SparseTensors of one type, integers or strings; the last dimension holds the sets, the others are
+        alike.
+      validate_indices: Whether the order of sparse indices is checked.
+
+    Returns:
+      A SparseTensor with the values of each set in rising order.
+
+    >>> either = tf.sets.set_union(tf.constant([[1, 2, 3]]), tf.constant([[3, 5, 1]]))
+    >>> tf.Session().run(either).values
+    array([1, 2, 3, 5], dtype=int32)
+    """
     return _combined(a, b, "union", validate_indices)

@@ -30,7 +30,21 @@ _ERROR = (
 
 @learned
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:  # noqa: A001 - TF1's name
-    """``size`` elements from ``begin`` on in each dimension; a size of -1 takes all that are left."""
+    """``size`` elements from ``begin`` on in each dimension; a size of -1 takes all that are left.
+
+    Args:
+      input_: A tensor.
+      begin: The first index in each dimension, as a list or an integer tensor.
+      size: How many elements to take in each dimension.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and rank of ``input_``.
+
+    >>> tf.Session().run(tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [-1, 2]))
+    array([[2, 3],
+           [5, 6]], dtype=int32)
+    """
     return raw_ops.Slice(input_, begin, size, name=name)
 
 
@@ -39,7 +53,26 @@ def strided_slice(
     input_: Any, begin: Any, end: Any, strides: Any = None, begin_mask: int = 0, end_mask: int = 0,
     ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, var: Any = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """``input_[begin:end:strides]`` with one entry per dimension; bit i of a mask changes what entry i means."""
+    """``input_[begin:end:strides]`` with one entry per dimension; bit i of a mask changes what entry i means.
+
+    Args:
+      input_: A tensor.
+      begin: The first index of each entry.
+      end: The end of each entry, not included.
+      strides: The step of each entry, not 0; None for 1 everywhere.
+      begin_mask, end_mask: Bit i: entry i has no ``begin`` (no ``end``), as in ``[:3]`` (``[3:]``).
+      ellipsis_mask: Bit i: entry i is ``...``, and stands for as many dimensions as are left.
+      new_axis_mask: Bit i: entry i adds a dimension of size one.
+      shrink_axis_mask: Bit i: entry i is a single index, and its dimension goes.
+      var: Accepted and ignored; assign to a slice of a variable with ``v[...].assign``.
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type of ``input_``.
+
+    >>> tf.Session().run(tf.strided_slice([1, 2, 3, 4, 5], [0], [5], [2]))
+    array([1, 3, 5], dtype=int32)
+    """
     if strides is None:
         strides = ones_like(begin)
     return raw_ops.StridedSlice(

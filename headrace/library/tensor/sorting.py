@@ -15,7 +15,20 @@ from headrace.library.scope import name_scope
 
 
 def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """The elements along an axis in rising (or, with direction "DESCENDING", falling) order."""
+    """The elements along an axis in rising (or, with direction "DESCENDING", falling) order.
+
+    Args:
+      values: A tensor of real numbers of rank 1 or more.
+      axis: The dimension to sort along, a constant; negative counts from the end.
+      direction: "ASCENDING" or "DESCENDING".
+      name: A name for the op.
+
+    Returns:
+      A tensor of the type and shape of ``values``.
+
+    >>> tf.Session().run(tf.sort([3, 1, 2], direction="DESCENDING"))
+    array([3, 2, 1], dtype=int32)
+    """
     with name_scope(name, "sort", [values]):
         return _sorted(values, axis, direction)[0]
 
@@ -23,7 +36,21 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """The indices that would sort along an axis; equal elements always keep their order."""
+    """The indices that would sort along an axis; equal elements always keep their order.
+
+    Args:
+      values: A tensor of real numbers of rank 1 or more.
+      axis: The dimension to sort along, a constant; negative counts from the end.
+      direction: "ASCENDING" or "DESCENDING".
+      stable: Accepted; the order is stable either way.
+      name: A name for the op.
+
+    Returns:
+      A tensor of int32 of the shape of ``values``.
+
+    >>> tf.Session().run(tf.argsort([30, 10, 20]))
+    array([1, 2, 0], dtype=int32)
+    """
     with name_scope(name, "argsort", [values]):
         return _sorted(values, axis, direction)[1]
 

@@ -16,15 +16,28 @@ _log = logging.getLogger("headrace")
 
 
 def benchmark_config() -> ConfigProto:
-    """The session configuration benchmarks run under: nothing folded away between two equal ops."""
+    """The session configuration benchmarks run under: nothing folded away between two equal ops.
+
+    Returns:
+      A `tf.ConfigProto`.
+
+    >>> config = tf.test.benchmark_config()
+    """
     return ConfigProto()
 
 
 class Benchmark:
-    """Subclass it, give it methods called ``benchmark*``, and call ``run_op_benchmark`` in them."""
+    """Subclass it, give it methods called ``benchmark*``, and call ``run_op_benchmark`` in them.
+
+    >>> class Addition(tf.test.Benchmark):
+    ...     def benchmark_addition(self):
+    ...         with tf.Session() as sess:
+    ...             self.run_op_benchmark(sess, tf.add(1.0, 2.0), min_iters=100)
+    """
 
     @classmethod
     def is_abstract(cls) -> bool:
+        """Whether the class has no methods called ``benchmark*``."""
         return not any(name.startswith("benchmark") for name in dir(cls))
 
     def report_benchmark(

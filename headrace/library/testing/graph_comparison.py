@@ -17,6 +17,15 @@ def assert_equal_graph_def(
     """AssertionError unless both have the same nodes; versions and the order of nodes and control inputs may differ.
 
     ``checkpoint_v2`` and ``hash_table_shared_name`` leave out random names of temporary files and of tables.
+
+    Args:
+      actual, expected: The GraphDefs to compare.
+      checkpoint_v2: Whether to leave out random names of temporary files.
+      hash_table_shared_name: Whether to leave out random names of tables.
+
+    >>> x = tf.constant(1.0)
+    >>> graph_def = tf.get_default_graph().as_graph_def()
+    >>> tf.test.assert_equal_graph_def(graph_def, graph_def)
     """
     for name, graph_def in (("actual", actual), ("expected", expected)):
         if not isinstance(graph_def, protos().GraphDef):

@@ -34,6 +34,25 @@ def compute_gradient(
 
     A list of x gives a list of pairs.  Complex elements count as two reals, real part first.
     Runs in the default session.
+
+    Args:
+      x: A tensor, or a list of tensors, that `y` depends on.
+      x_shape: The shape of `x`, a list; a list of them for a list.
+      y: A tensor.
+      y_shape: The shape of `y`, a list.
+      x_init_value: Where to take the derivative, an array; None for random numbers.
+      delta: How far `x` is moved for the numerical Jacobian.
+      init_targets: Operations to run before; None for none.
+      extra_feed_dict: What else to feed; None for nothing.
+
+    Returns:
+      Two arrays, or a list of such pairs.
+
+    >>> x = tf.placeholder(tf.float64, [1])
+    >>> with tf.Session():
+    ...     theoretical, numerical = tf.test.compute_gradient(x, [1], tf.square(x), [1], x_init_value=np.array([3.0]))
+    >>> theoretical
+    array([[6.]])
     """
     _run_initializers(init_targets)
     if isinstance(x, list):
@@ -47,7 +66,26 @@ def compute_gradient_error(
     x: Any, x_shape: Any, y: Any, y_shape: Any, x_init_value: Any = None, delta: float = 1e-3,
     init_targets: Any = None, extra_feed_dict: dict[Any, Any] | None = None,
 ) -> float:  # fmt: skip
-    """The largest difference between the theoretical and the numerical Jacobian."""
+    """The largest difference between the theoretical and the numerical Jacobian.
+
+    Args:
+      x: A tensor, or a list of tensors, that `y` depends on.
+      x_shape: The shape of `x`, a list; a list of them for a list.
+      y: A tensor.
+      y_shape: The shape of `y`, a list.
+      x_init_value: Where to take the derivative, an array; None for random numbers.
+      delta: How far `x` is moved for the numerical Jacobian.
+      init_targets: Operations to run before; None for none.
+      extra_feed_dict: What else to feed; None for nothing.
+
+    Returns:
+      A number.
+
+    >>> x = tf.placeholder(tf.float64, [2])
+    >>> with tf.Session():
+    ...     print(tf.test.compute_gradient_error(x, [2], tf.square(x), [2]) < 1e-6)
+    True
+    """
     pairs = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
     pairs = [pairs] if isinstance(pairs, tuple) else pairs
     error = 0.0

@@ -7,7 +7,14 @@ from typing import Any
 
 
 class StubOutForTesting:
-    """Replaces attributes of modules, classes and objects until `CleanUp`, or the end of a ``with`` block."""
+    """Replaces attributes of modules, classes and objects until `CleanUp`, or the end of a ``with`` block.
+
+    >>> import os
+    >>> with tf.test.StubOutForTesting() as stubs:
+    ...     stubs.Set(os, 'getcwd', lambda: '/nowhere')
+    ...     os.getcwd()
+    '/nowhere'
+    """
 
     def __init__(self) -> None:
         self._smart: list[tuple[Any, str, Any]] = []

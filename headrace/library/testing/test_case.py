@@ -33,7 +33,17 @@ _temporary: list[str] = []
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
-    """Whether a GPU can be used, with at least the given CUDA compute capability if one is given."""
+    """Whether a GPU can be used, with at least the given CUDA compute capability if one is given.
+
+    Args:
+      cuda_only: Whether only GPUs with CUDA count.
+      min_cuda_compute_capability: The least capability, a pair such as (7, 0); None for any.
+
+    Returns:
+      True or False.
+
+    Example: ``device = "/gpu:0" if tf.test.is_gpu_available() else "/cpu:0"``
+    """
     torch_types = {
         d.torch_device.type for d in local_devices() if d.device_type != "CPU" and d.torch_device.type != "cpu"
     }
@@ -46,7 +56,13 @@ def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple
 
 
 def gpu_device_name() -> str:
-    """The name of the first GPU, such as '/device:GPU:0'; the empty string when there is none."""
+    """The name of the first GPU, such as '/device:GPU:0'; the empty string when there is none.
+
+    Returns:
+      A string.
+
+    Example: ``with tf.device(tf.test.gpu_device_name()): ...``
+    """
     for device in local_devices():
         if device.device_type == "GPU":
             return "/device:" + device.name.rpartition("/device:")[2]
@@ -54,22 +70,49 @@ def gpu_device_name() -> str:
 
 
 def is_built_with_cuda() -> bool:
-    """Whether the kernels were built with CUDA support; a GPU need not be present."""
+    """Whether the kernels were built with CUDA support; a GPU need not be present.
+
+    Returns:
+      True or False.
+
+    >>> tf.test.is_built_with_cuda() in (True, False)
+    True
+    """
     return built_with("cuda")
 
 
 def is_built_with_rocm() -> bool:
-    """Whether the kernels were built with ROCm support; a GPU need not be present."""
+    """Whether the kernels were built with ROCm support; a GPU need not be present.
+
+    Returns:
+      True or False.
+
+    >>> tf.test.is_built_with_rocm() in (True, False)
+    True
+    """
     return built_with("hip")
 
 
 def is_built_with_gpu_support() -> bool:
-    """Whether the kernels were built for some GPU."""
+    """Whether the kernels were built for some GPU.
+
+    Returns:
+      True or False.
+
+    >>> tf.test.is_built_with_gpu_support() in (True, False)
+    True
+    """
     return is_built_with_cuda() or is_built_with_rocm()
 
 
 def get_temp_dir() -> str:
-    """A directory for the files of this process's tests; removed when the process ends."""
+    """A directory for the files of this process's tests; removed when the process ends.
+
+    Returns:
+      A path, the same one in every call.
+
+    Example: ``os.path.join(tf.test.get_temp_dir(), "model")``
+    """
     if not _temporary:
         directory = tempfile.mkdtemp(prefix="headrace_test_")
         _temporary.append(directory)
@@ -78,7 +121,16 @@ def get_temp_dir() -> str:
 
 
 def test_src_dir_path(relative_path: str) -> str:
-    """The path of a file of the source tree where Bazel runs a test: below ``TEST_SRCDIR/TEST_WORKSPACE/tensorflow``."""
+    """The path of a file of the source tree where Bazel runs a test: below ``TEST_SRCDIR/TEST_WORKSPACE/tensorflow``.
+
+    Args:
+      relative_path: The path below that folder.
+
+    Returns:
+      The whole path; KeyError outside Bazel.
+
+    Example: ``tf.test.test_src_dir_path("core/testdata/image.png")``
+    """
     missing = [name for name in ("TEST_SRCDIR", "TEST_WORKSPACE") if name not in os.environ]
     if missing:
         raise KeyError(f"{missing[0]}: test_src_dir_path needs the environment of a Bazel test")
@@ -89,7 +141,13 @@ test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # not itself a
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs the tests of the calling program."""
+    """Runs the tests of the calling program.
+
+    Args:
+      argv: The arguments of the command line; None for those of the program.
+
+    Example: ``if __name__ == "__main__": tf.test.main()``
+    """
     unittest.main(argv=argv)
 
 
@@ -107,7 +165,16 @@ test_config.__test__ = False  # type: ignore[attr-defined]  # not itself a test
 
 
 class TestCase(Assertions, unittest.TestCase):
-    """Each test starts with an empty default graph; its seed, Python's and numpy's are fixed."""
+    """Each test starts with an empty default graph; its seed, Python's and numpy's are fixed.
+
+    Args:
+      methodName: The method that is the test; `unittest` passes it.
+
+    >>> class AddTest(tf.test.TestCase):
+    ...     def test_add(self):
+    ...         with self.session() as sess:
+    ...             self.assertEqual(sess.run(tf.add(1, 2)), 3)
+    """
 
     def __init__(self, methodName: str = "runTest") -> None:
         super().__init__(methodName)

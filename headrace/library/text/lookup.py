@@ -19,7 +19,20 @@ _numbers = itertools.count()
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """One operation that fills all the tables of the graph."""
+    """One operation that fills all the tables of the graph.
+
+    Args:
+      name: A name for the op.
+
+    Returns:
+      An operation to run before the tables are used; one that does nothing if there are no tables.
+
+    >>> table = tf.contrib.lookup.index_table_from_tensor(["cat", "dog"])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.tables_initializer())
+    ...     session.run(table.lookup(["dog"])).tolist()
+    [1]
+    """
     initializers = get_collection(GraphKeys.TABLE_INITIALIZERS)
     return group(*initializers, name=name) if initializers else no_op(name=name)
 
@@ -44,7 +57,16 @@ class _Typed:
 
 
 class LookupInterface(_Typed):
-    """What every table has."""
+    """What every table has.
+
+    Args:
+      key_dtype: The type of the keys.
+      value_dtype: The type of the values.
+
+    >>> table = tf.contrib.lookup.index_table_from_tensor(["cat", "dog"])
+    >>> isinstance(table, tf.contrib.lookup.LookupInterface), table.key_dtype
+    (True, tf.string)
+    """
 
     @property
     def name(self) -> str:
@@ -108,7 +130,19 @@ class TableInitializerBase(_Typed):
 
 
 class KeyValueTensorInitializer(TableInitializerBase):
-    """Fills a table from two tensors, or lists."""
+    """Fills a table from two tensors, or lists.
+
+    Args:
+      keys: A tensor, or a list; no key twice with different values.
+      values: A tensor, or a list, with a value for each key.
+      key_dtype: The type of the keys; None takes that of `keys`.
+      value_dtype: The type of the values; None takes that of `values`.
+      name: A name for the ops.
+
+    >>> initializer = tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2])
+    >>> initializer.key_dtype, initializer.value_dtype
+    (tf.string, tf.int32)
+    """
 
     def __init__(
         self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
@@ -128,14 +162,33 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
 
 class TextFileIndex:
-    """Special values of a column index: the whole line, or its number."""
+    """Special values of a column index: the whole line, or its number.
+
+    >>> tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+    (-2, -1)
+    """
 
     WHOLE_LINE = -2
     LINE_NUMBER = -1
 
 
 class TextFileInitializer(TableInitializerBase):
-    """Fills a table from the lines of a text file: from columns, whole lines or line numbers."""
+    """Fills a table from the lines of a text file: from columns, whole lines or line numbers.
+
+    Args:
+      filename: The file's name, a string or a scalar string tensor.
+      key_dtype: The type of the keys; `tf.int64` for line numbers.
+      key_index: The column of the keys, counted from 0, or one of `TextFileIndex`.
+      value_dtype: The type of the values; `tf.int64` for line numbers.
+      value_index: The column of the values, counted from 0, or one of `TextFileIndex`; another one than `key_index`.
+      vocab_size: How many lines to read; None for all.
+      delimiter: What stands between two columns, one character.
+      name: A name for the ops.
+
+    >>> words = tf.lookup.TextFileInitializer("words.tsv", tf.string, 0, tf.int64, 1)
+    >>> words.key_dtype, words.value_dtype
+    (tf.string, tf.int64)
+    """
 
     def __init__(
         self, filename: Any, key_dtype: Any, key_index: int, value_dtype: Any, value_index: int,
@@ -187,7 +240,18 @@ class TextFileInitializer(TableInitializerBase):
 
 
 class TextFileStringTableInitializer(TextFileInitializer):
-    """Line numbers to the strings of a file."""
+    """Line numbers to the strings of a file.
+
+    Args:
+      filename: The file's name, a string or a scalar string tensor.
+      key_column_index: The column of the keys, int64 numbers, or one of `tf.lookup.TextFileIndex`.
+      value_column_index: The column of the values, strings, or one of `tf.lookup.TextFileIndex`.
+      vocab_size: How many lines to read; None for all.
+      delimiter: What stands between two columns, one character.
+      name: A name for the ops.
+
+    Example: ``tf.contrib.lookup.HashTable(tf.contrib.lookup.TextFileStringTableInitializer("words.txt"), "UNK")``
+    """
 
     def __init__(
         self, filename: Any, key_column_index: int = TextFileIndex.LINE_NUMBER,
@@ -200,7 +264,19 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
 
 class TextFileIdTableInitializer(TextFileInitializer):
-    """The strings (or numbers) of a file to their line numbers."""
+    """The strings (or numbers) of a file to their line numbers.
+
+    Args:
+      filename: The file's name, a string or a scalar string tensor.
+      key_column_index: The column of the keys, or one of `tf.lookup.TextFileIndex`.
+      value_column_index: The column of the values, int64 numbers, or one of `tf.lookup.TextFileIndex`.
+      vocab_size: How many lines to read; None for all.
+      delimiter: What stands between two columns, one character.
+      name: A name for the ops.
+      key_dtype: The type of the keys: `tf.string` or `tf.int64`.
+
+    Example: ``tf.contrib.lookup.HashTable(tf.contrib.lookup.TextFileIdTableInitializer("words.txt"), -1)``
+    """
 
     def __init__(
         self, filename: Any, key_column_index: int = TextFileIndex.WHOLE_LINE,
@@ -216,6 +292,19 @@ class StaticHashTable(_Handled):
     """A table that its initializer fills once; run ``initializer``, or ``tf.tables_initializer()``, before use.
 
     ``table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), -1)``
+
+    Args:
+      initializer: What fills the table, such as a `KeyValueTensorInitializer`; it says the types too.
+      default_value: The value of keys that are not in the table, a scalar.
+      name: A name for the table's op; None for 'hash_table'.
+      shared_name: Tables of one session with the same one share their entries. None for a table of its own; tables of
+        the same text file share theirs.
+
+    >>> table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), -1)
+    >>> with tf.Session() as session:
+    ...     session.run(table.initializer)
+    ...     session.run(table.lookup(["b", "c"])).tolist()
+    [2, -1]
     """
 
     def __init__(
@@ -269,7 +358,21 @@ StaticHashTableV1 = StaticHashTable  # its name in tensorflow.python.ops.lookup_
 
 
 class HashTable(StaticHashTable):
-    """tf.contrib.lookup's name and order of arguments for ``StaticHashTable``."""
+    """tf.contrib.lookup's name and order of arguments for ``StaticHashTable``.
+
+    Args:
+      initializer: What fills the table, such as a `KeyValueTensorInitializer`; it says the types too.
+      default_value: The value of keys that are not in the table, a scalar.
+      shared_name: Tables of one session with the same one share their entries. None for a table of its own; tables of
+        the same text file share theirs.
+      name: A name for the table's op.
+
+    >>> table = tf.contrib.lookup.HashTable(tf.contrib.lookup.KeyValueTensorInitializer([1, 2], ["a", "b"]), "?")
+    >>> with tf.Session() as session:
+    ...     session.run(table.initializer)
+    ...     session.run(table.lookup([2, 3])).tolist()
+    [b'b', b'?']
+    """
 
     def __init__(
         self, initializer: Any, default_value: Any, shared_name: str | None = None, name: str = "hash_table"
@@ -281,7 +384,22 @@ class HashTable(StaticHashTable):
 
 
 class MutableHashTable(_Handled):
-    """A table to put entries into and take them out of while the graph runs.  Values are scalars or vectors."""
+    """A table to put entries into and take them out of while the graph runs.  Values are scalars or vectors.
+
+    Args:
+      key_dtype: The type of the keys.
+      value_dtype: The type of the values.
+      default_value: The value of keys that are not in the table; its shape is that of all values.
+      shared_name: Tables of one session with the same one share their entries; None for a table of its own.
+      name: A name for the table's op.
+      checkpoint: Accepted for TensorFlow's sake; the entries are not in checkpoints.
+
+    >>> table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1)
+    >>> with tf.Session() as session:
+    ...     session.run(table.insert(["a"], [7]))
+    ...     session.run(table.lookup(["a", "b"])).tolist()
+    [7, -1]
+    """
 
     def __init__(
         self, key_dtype: Any, value_dtype: Any, default_value: Any, shared_name: str | None = None,
@@ -330,7 +448,25 @@ class MutableHashTable(_Handled):
 
 
 class DenseHashTable(MutableHashTable):
-    """A mutable table made with TF1's options for open addressing; here they change nothing but the graph."""
+    """A mutable table made with TF1's options for open addressing; here they change nothing but the graph.
+
+    Args:
+      key_dtype: The type of the keys.
+      value_dtype: The type of the values.
+      default_value: The value of keys that are not in the table; its shape is that of all values.
+      empty_key: A key that is never used, which marks free places.
+      deleted_key: Another key that is never used, which marks places set free.
+      initial_num_buckets: How many places the table begins with; None for the usual number.
+      name: A name for the table's op.
+      checkpoint: Accepted for TensorFlow's sake; the entries are not in checkpoints.
+      shared_name: Tables of one session with the same one share their entries; None for a table of its own.
+
+    >>> table = tf.contrib.lookup.MutableDenseHashTable(tf.int64, tf.int64, -1, empty_key=0, deleted_key=-1)
+    >>> with tf.Session() as session:
+    ...     session.run(table.insert([5], [7]))
+    ...     session.run(table.lookup([5, 6])).tolist()
+    [7, -1]
+    """
 
     def __init__(
         self, key_dtype: Any, value_dtype: Any, default_value: Any, empty_key: Any, deleted_key: Any,

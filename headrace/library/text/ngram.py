@@ -25,6 +25,18 @@ def ngrams(
     rows are padded on both sides, by `padding_width` or else so that every string comes first and last in a run. A row too
     short for a run gives none, or itself with `preserve_short_sequences`.
 
+    Args:
+      data: A tensor of strings of known rank, at least 1.
+      ngram_width: How many strings a run has, an integer, or a list of them.
+      separator: What stands between two strings of a run.
+      pad_values: What rows are padded with, a string, or a tuple of two; None for no padding.
+      padding_width: How many strings to pad by on each side, at least 1; None for one less than the width.
+      preserve_short_sequences: Whether a row too short for any run gives itself as one.
+      name: A name for the op.
+
+    Returns:
+      A tensor of strings: the shape of `data` with the number of runs for its last size.
+
     >>> tf.Session().run(tf.strings.ngrams(["not", "to", "be"], 2))
     array([b'not to', b'to be'], dtype=object)
     """

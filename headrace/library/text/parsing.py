@@ -177,6 +177,21 @@ def parse_example(
     """A vector of encoded Examples -> a tensor, or sparse tensor, for each feature described.
 
     ``tf.parse_example(batch, {"image": tf.FixedLenFeature([784], tf.float32), "label": tf.FixedLenFeature([], tf.int64)})``
+
+    Args:
+      serialized: A vector of strings: encoded `tf.train.Example`s.
+      features: What to read: for each key of a feature its description, such as a `tf.FixedLenFeature`.
+      name: A name for the op.
+      example_names: A vector of strings: a name for each example, shown in errors; None for none.
+
+    Returns:
+      A dictionary with the keys of `features`; each tensor has the batch as its first dimension.
+
+    >>> feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
+    >>> example = tf.train.Example(features=tf.train.Features(feature={"label": feature})).SerializeToString()
+    >>> parsed = tf.parse_example([example], {"label": tf.FixedLenFeature([], tf.int64)})
+    >>> tf.Session().run(parsed["label"]).tolist()
+    [7]
     """
     if not features:
         raise ValueError(f"Missing: features was {features}.")
@@ -196,7 +211,22 @@ def parse_example(
 def parse_single_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """One encoded Example -> a tensor, or sparse tensor, for each feature described."""
+    """One encoded Example -> a tensor, or sparse tensor, for each feature described.
+
+    Args:
+      serialized: A scalar string: an encoded `tf.train.Example`.
+      features: What to read: for each key of a feature its description, such as a `tf.FixedLenFeature`.
+      name: A name for the op.
+      example_names: Accepted for TensorFlow's sake; it changes nothing.
+
+    Returns:
+      A dictionary with the keys of `features`.
+
+    >>> feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
+    >>> example = tf.train.Example(features=tf.train.Features(feature={"label": feature})).SerializeToString()
+    >>> tf.Session().run(tf.parse_single_example(example, {"label": tf.FixedLenFeature([], tf.int64)}))
+    {'label': np.int64(7)}
+    """
     if not features:
         raise ValueError("Invalid argument: Missing features.")
     features = _as_sequences(features)
@@ -215,7 +245,27 @@ def parse_single_sequence_example(
     serialized: Any, context_features: Mapping[str, Any] | None = None,
     sequence_features: Mapping[str, Any] | None = None, example_name: Any = None, name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """One encoded SequenceExample -> the features of its context, and those of its steps."""
+    """One encoded SequenceExample -> the features of its context, and those of its steps.
+
+    Args:
+      serialized: A scalar string: an encoded `tf.train.SequenceExample`.
+      context_features: The features of the context: for each key a `tf.FixedLenFeature` or `tf.VarLenFeature`; None
+        for none.
+      sequence_features: Those of the steps: for each key a `tf.FixedLenSequenceFeature` or `tf.VarLenFeature`; None
+        for none.
+      example_name: A name for the example, shown in errors; None for none.
+      name: A name for the op.
+
+    Returns:
+      Two dictionaries, with the keys of `context_features` and of `sequence_features`.
+
+    >>> step = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
+    >>> steps = tf.train.FeatureLists(feature_list={"word": tf.train.FeatureList(feature=[step, step])})
+    >>> example = tf.train.SequenceExample(feature_lists=steps).SerializeToString()
+    >>> words = {"word": tf.FixedLenSequenceFeature([], tf.int64)}
+    >>> tf.Session().run(tf.parse_single_sequence_example(example, sequence_features=words)[1])
+    {'word': array([7, 7])}
+    """
     if not context_features and not sequence_features:
         raise ValueError(
             "Both `context_features` and `sequence_features` arguments are None, but at least one is needed."
@@ -246,6 +296,26 @@ def parse_sequence_example(
     """A vector of encoded SequenceExamples -> features of their contexts, of their steps, and the numbers of steps.
 
     Steps of dense features are filled up to the longest sequence of the batch.
+
+    Args:
+      serialized: A vector of strings: encoded `tf.train.SequenceExample`s.
+      context_features: The features of the contexts: for each key a `tf.FixedLenFeature` or `tf.VarLenFeature`; None
+        for none.
+      sequence_features: Those of the steps: for each key a `tf.FixedLenSequenceFeature` or `tf.VarLenFeature`; None
+        for none.
+      example_names: A vector of strings: a name for each example, shown in errors; None for none.
+      name: A name for the op.
+
+    Returns:
+      Three dictionaries: tensors by the keys of `context_features`, by those of `sequence_features`, and int64
+      vectors [batch] by those of dense `sequence_features`.
+
+    >>> step = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
+    >>> steps = tf.train.FeatureLists(feature_list={"word": tf.train.FeatureList(feature=[step, step])})
+    >>> example = tf.train.SequenceExample(feature_lists=steps).SerializeToString()
+    >>> words = {"word": tf.FixedLenSequenceFeature([], tf.int64)}
+    >>> tf.Session().run(tf.io.parse_sequence_example([example], sequence_features=words)[2])
+    {'word': array([2])}
     """
     if not context_features and not sequence_features:
         raise ValueError("Missing features: one of `context_features` and `sequence_features` is needed.")
@@ -271,5 +341,18 @@ def parse_sequence_example(
 
 
 def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
-    """Examples written as JSON in their binary encoding, as `parse_example` takes them."""
+    """Examples written as JSON in their binary encoding, as `parse_example` takes them.
+
+    Args:
+      json_examples: A tensor of strings: `tf.train.Example`s as JSON.
+      name: A name for the op.
+
+    Returns:
+      A tensor of strings of the shape of `json_examples`.
+
+    >>> json = '{"features": {"feature": {"label": {"int64List": {"value": [7]}}}}}'
+    >>> parsed = tf.parse_single_example(tf.decode_json_example(json), {"label": tf.FixedLenFeature([], tf.int64)})
+    >>> tf.Session().run(parsed)
+    {'label': np.int64(7)}
+    """
     return raw_ops.DecodeJSONExample(json_examples, name=name)  # type: ignore[no-any-return]

@@ -13,7 +13,11 @@ from headrace.library.compat import path_to_str
 
 
 class TFRecordCompressionType:
-    """How the file as a whole is compressed."""
+    """How the file as a whole is compressed.
+
+    >>> tf.io.TFRecordOptions(tf.io.TFRecordCompressionType.GZIP).compression_type
+    2
+    """
 
     NONE = 0
     ZLIB = 1
@@ -21,7 +25,22 @@ class TFRecordCompressionType:
 
 
 class TFRecordOptions:
-    """Compression of a file of records, and the settings of zlib."""
+    """Compression of a file of records, and the settings of zlib.
+
+    Args:
+      compression_type: "ZLIB", "GZIP", or one of `TFRecordCompressionType`; None or "" for none.
+      flush_mode: Accepted for TensorFlow's sake; it changes nothing.
+      input_buffer_size: Accepted for TensorFlow's sake; it changes nothing.
+      output_buffer_size: Accepted for TensorFlow's sake; it changes nothing.
+      window_bits: The size of zlib's window as a power of two, 9 to 15; None for 15.
+      compression_level: From 0, none, to 9, the smallest file; -1 or None for zlib's usual one.
+      compression_method: Accepted for TensorFlow's sake; it changes nothing.
+      mem_level: How much memory zlib takes, 1 to 9; None for 8.
+      compression_strategy: Accepted for TensorFlow's sake; it changes nothing.
+
+    >>> tf.io.TFRecordOptions("GZIP", compression_level=9).compression_level
+    9
+    """
 
     compression_type_map = {
         TFRecordCompressionType.ZLIB: "ZLIB", TFRecordCompressionType.GZIP: "GZIP", TFRecordCompressionType.NONE: "",
@@ -61,6 +80,12 @@ class TFRecordWriter:
     """Writes records to a file; use it as a context manager, or close it.
 
     ``with tf.python_io.TFRecordWriter(path) as writer: writer.write(example.SerializeToString())``
+
+    Args:
+      path: The file's name; a file that is there is replaced.
+      options: A `TFRecordOptions`, or what its `compression_type` takes; None for no compression.
+
+    Example: ``tf.io.TFRecordWriter("train.tfrecord", tf.io.TFRecordOptions("GZIP"))``
     """
 
     def __init__(self, path: Any, options: Any = None) -> None:
@@ -112,7 +137,17 @@ class TFRecordWriter:
 
 
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
-    """The records of a file, one after another; DataLossError where it is damaged."""
+    """The records of a file, one after another; DataLossError where it is damaged.
+
+    Args:
+      path: The file's name.
+      options: The `TFRecordOptions` that the file was written with; None for no compression.
+
+    Returns:
+      An iterator of bytes, one for each record.
+
+    Example: ``for record in tf.io.tf_record_iterator("train.tfrecord"): example = tf.train.Example.FromString(record)``
+    """
     name = path_to_str(path)
     compression = TFRecordOptions.get_compression_type_string(options)
     with open_to_read(name, compression) as file:

@@ -21,6 +21,18 @@ def unicode_transcode(
 
     What cannot be read is replaced, left out ("ignore") or an error ("strict").
 
+    Args:
+      input: A tensor of strings.
+      input_encoding: How the strings are encoded, such as "UTF-8", "UTF-16-BE" or "LATIN1".
+      output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+      errors: What happens to bytes that cannot be read: "replace", "ignore" or "strict".
+      replacement_char: The code point that replaces them.
+      replace_control_characters: Whether control characters below 32 are replaced too.
+      name: A name for the op.
+
+    Returns:
+      A tensor of strings of the shape of `input`.
+
     >>> tf.Session().run(tf.strings.unicode_transcode(["na\u00efve"], "UTF-8", "UTF-16-BE"))[0]
     b'\\x00n\\x00a\\x00\\xef\\x00v\\x00e'
     """
@@ -43,7 +55,22 @@ def unicode_decode(
     input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
     replace_control_characters: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The code points of a string: ``tf.strings.unicode_decode("g\u00f6", "UTF-8")`` is [103, 246]."""
+    """The code points of a string: ``tf.strings.unicode_decode("g\u00f6", "UTF-8")`` is [103, 246].
+
+    Args:
+      input: A scalar string.
+      input_encoding: How the string is encoded, such as "UTF-8", "UTF-16-BE" or "LATIN1".
+      errors: What happens to bytes that cannot be read: "replace", "ignore" or "strict".
+      replacement_char: The code point that replaces them.
+      replace_control_characters: Whether control characters below 32 are replaced too.
+      name: A name for the op.
+
+    Returns:
+      An int32 vector.
+
+    >>> tf.Session().run(tf.strings.unicode_decode("hi", "UTF-8")).tolist()
+    [104, 105]
+    """
     with name_scope(name, "UnicodeDecode", [input]):
         text = _scalar(input, "unicode_decode")
         return raw_ops.UnicodeDecode(text, input_encoding, errors, replacement_char, replace_control_characters)[1]
@@ -53,7 +80,23 @@ def unicode_decode_with_offsets(
     input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
     replace_control_characters: bool = False, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The code points of a string, and the byte each starts at."""
+    """The code points of a string, and the byte each starts at.
+
+    Args:
+      input: A scalar string.
+      input_encoding: How the string is encoded, such as "UTF-8", "UTF-16-BE" or "LATIN1".
+      errors: What happens to bytes that cannot be read: "replace", "ignore" or "strict".
+      replacement_char: The code point that replaces them.
+      replace_control_characters: Whether control characters below 32 are replaced too.
+      name: A name for the op.
+
+    Returns:
+      Two vectors: int32 code points and int64 offsets.
+
+    >>> points, starts = tf.strings.unicode_decode_with_offsets("hi", "UTF-8")
+    >>> [one.tolist() for one in tf.Session().run([points, starts])]
+    [[104, 105], [0, 1]]
+    """
     with name_scope(name, "UnicodeDecodeWithOffsets", [input]):
         text = _scalar(input, "unicode_decode_with_offsets")
         _, points, starts = raw_ops.UnicodeDecodeWithOffsets(
@@ -65,7 +108,21 @@ def unicode_decode_with_offsets(
 def unicode_encode(
     input: Any, output_encoding: str, errors: str = "replace", replacement_char: int = 65533, name: str | None = None
 ) -> Tensor:
-    """Strings of code points: a vector gives a scalar, a matrix a vector and so on."""
+    """Strings of code points: a vector gives a scalar, a matrix a vector and so on.
+
+    Args:
+      input: An int32 tensor of code points of known rank, at least 1.
+      output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+      errors: What happens to numbers that are no code points: "replace", "ignore" or "strict".
+      replacement_char: The code point that replaces them.
+      name: A name for the op.
+
+    Returns:
+      A tensor of strings without the last dimension of `input`.
+
+    >>> tf.Session().run(tf.strings.unicode_encode([[104, 105]], "UTF-8")).tolist()
+    [b'hi']
+    """
     with name_scope(name, "UnicodeEncode", [input]):
         points = convert_to_tensor(input, dtypes.int32, name="input")
         if points.shape.ndims is None:
@@ -83,7 +140,21 @@ def unicode_encode(
 def unicode_split(
     input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533, name: str | None = None
 ) -> Tensor:
-    """The characters of a string, each a string of its own."""
+    """The characters of a string, each a string of its own.
+
+    Args:
+      input: A scalar string.
+      input_encoding: How the string is encoded: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+      errors: What happens to bytes that cannot be read: "replace", "ignore" or "strict".
+      replacement_char: The code point that replaces them.
+      name: A name for the op.
+
+    Returns:
+      A vector of strings in the same encoding.
+
+    >>> tf.Session().run(tf.strings.unicode_split("hi", "UTF-8")).tolist()
+    [b'h', b'i']
+    """
     with name_scope(name, "UnicodeSplit", [input]):
         points = unicode_decode(_scalar(input, "unicode_split"), input_encoding, errors, replacement_char)
         return _characters(points, input_encoding, errors, replacement_char)
@@ -96,7 +167,22 @@ def _characters(points: Tensor, encoding: str, errors: str, replacement: int) ->
 def unicode_split_with_offsets(
     input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The characters of a string, and the byte each starts at."""
+    """The characters of a string, and the byte each starts at.
+
+    Args:
+      input: A scalar string.
+      input_encoding: How the string is encoded: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+      errors: What happens to bytes that cannot be read: "replace", "ignore" or "strict".
+      replacement_char: The code point that replaces them.
+      name: A name for the op.
+
+    Returns:
+      Two vectors: strings in the same encoding, and int64 offsets.
+
+    >>> characters, starts = tf.strings.unicode_split_with_offsets("hi", "UTF-8")
+    >>> [one.tolist() for one in tf.Session().run([characters, starts])]
+    [[b'h', b'i'], [0, 1]]
+    """
     with name_scope(name, "UnicodeSplitWithOffsets", [input]):
         text = _scalar(input, "unicode_split_with_offsets")
         points, starts = unicode_decode_with_offsets(text, input_encoding, errors, replacement_char)
@@ -105,6 +191,13 @@ def unicode_split_with_offsets(
 
 def bytes_split(input: Any, name: str | None = None) -> Tensor:
     """The bytes of a string, each a string of its own.
+
+    Args:
+      input: A scalar string.
+      name: A name for the op.
+
+    Returns:
+      A vector of strings of one byte each.
 
     >>> tf.Session().run(tf.strings.bytes_split("h\u00e9"))
     array([b'h', b'\\xc3', b'\\xa9'], dtype=object)

@@ -50,7 +50,19 @@ class StrongHashSpec(HasherSpec):
 
 
 class IdTableWithHashBuckets(LookupInterface):
-    """A table of ids, and ``num_oov_buckets`` more ids after them that share the strings it does not have, by hash."""
+    """A table of ids, and ``num_oov_buckets`` more ids after them that share the strings it does not have, by hash.
+
+    Args:
+      table: The table of ids; None for buckets only.
+      num_oov_buckets: How many buckets, 0 or more; without a table, 1 or more.
+      hasher_spec: The hash: `tf.contrib.lookup.FastHashSpec` or a `tf.contrib.lookup.StrongHashSpec`.
+      name: A name for the table's ops; None makes one of the name of `table`.
+      key_dtype: The type of the keys, strings or integers; None takes that of `table`, or `tf.string`.
+
+    >>> table = tf.contrib.lookup.IdTableWithHashBuckets(None, num_oov_buckets=3)
+    >>> tf.Session().run(table.lookup(["cat"])) < 3
+    array([ True])
+    """
 
     def __init__(
         self, table: Any, num_oov_buckets: int, hasher_spec: HasherSpec = FastHashSpec, name: str | None = None,
@@ -123,7 +135,21 @@ class IdTableWithHashBuckets(LookupInterface):
 
 
 class StaticVocabularyTable(IdTableWithHashBuckets):
-    """Strings to ids as an initializer gives them, and hash buckets for the others (tf.lookup)."""
+    """Strings to ids as an initializer gives them, and hash buckets for the others (tf.lookup).
+
+    Args:
+      initializer: What fills the table with int64 ids, such as a `KeyValueTensorInitializer`; None for buckets only.
+      num_oov_buckets: How many buckets, 1 or more.
+      lookup_key_dtype: The type of the keys to look up; None takes that of `initializer`, or `tf.string`.
+      name: A name for the table's ops.
+
+    >>> ids = tf.lookup.KeyValueTensorInitializer(["cat"], tf.constant([0], tf.int64))
+    >>> table = tf.lookup.StaticVocabularyTable(ids, num_oov_buckets=1)
+    >>> with tf.Session() as session:
+    ...     session.run(table.initializer)
+    ...     session.run(table.lookup(["cat", "dog"])).tolist()
+    [0, 1]
+    """
 
     def __init__(
         self, initializer: Any, num_oov_buckets: int, lookup_key_dtype: Any = None, name: str | None = None
@@ -147,7 +173,25 @@ def index_table_from_file(
     key_column_index: int = TextFileIndex.WHOLE_LINE, value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> Any:  # fmt: skip
-    """The lines of a file to their numbers; others to ``default_value`` or to hash buckets after them."""
+    """The lines of a file to their numbers; others to ``default_value`` or to hash buckets after them.
+
+    Args:
+      vocabulary_file: The file's name, a string or a scalar string tensor.
+      num_oov_buckets: How many hash buckets to add for other keys; 0 for none.
+      vocab_size: How many lines to read; None for all.
+      default_value: The id of other keys, if there are no buckets.
+      hasher_spec: The hash of the buckets: `tf.contrib.lookup.FastHashSpec` or a `tf.contrib.lookup.StrongHashSpec`.
+      key_dtype: The type of the keys: `tf.string` or an integer type.
+      name: A name for the table's ops.
+      key_column_index: The column of the keys, counted from 0, or one of `tf.lookup.TextFileIndex`.
+      value_column_index: The column of the ids, counted from 0, or one of `tf.lookup.TextFileIndex`.
+      delimiter: What stands between two columns, one character.
+
+    Returns:
+      A table: run `tf.tables_initializer()`, then ``table.lookup(keys)`` gives int64 ids.
+
+    Example: ``tf.contrib.lookup.index_table_from_file("words.txt", num_oov_buckets=1)``
+    """
     if vocabulary_file is None or (isinstance(vocabulary_file, str) and not vocabulary_file):
         raise ValueError("`vocabulary_file` must be specified and must not be empty.")
     _check_buckets(num_oov_buckets)
@@ -175,6 +219,23 @@ def index_table_from_tensor(
     """The elements of a list to their places; others to ``default_value`` or to hash buckets after them.
 
     ``table = tf.contrib.lookup.index_table_from_tensor(["cat", "dog"], num_oov_buckets=1)``
+
+    Args:
+      vocabulary_list: A vector or a list of keys.
+      num_oov_buckets: How many hash buckets to add for other keys; 0 for none.
+      default_value: The id of other keys, if there are no buckets.
+      hasher_spec: The hash of the buckets: `tf.contrib.lookup.FastHashSpec` or a `tf.contrib.lookup.StrongHashSpec`.
+      dtype: The type of the keys: `tf.string` or an integer type.
+      name: A name for the table's ops.
+
+    Returns:
+      A table: run `tf.tables_initializer()`, then ``table.lookup(keys)`` gives int64 ids.
+
+    >>> table = tf.contrib.lookup.index_table_from_tensor(["cat", "dog"], num_oov_buckets=1)
+    >>> with tf.Session() as session:
+    ...     session.run(tf.tables_initializer())
+    ...     session.run(table.lookup(["dog", "cow"])).tolist()
+    [1, 2]
     """
     if vocabulary_list is None:
         raise ValueError("`vocabulary_list` must be specified.")
@@ -208,7 +269,23 @@ def _with_buckets(table: HashTable, buckets: int, spec: HasherSpec, dtype: Any) 
 
 
 def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None) -> Any:
-    """The places of strings in ``mapping``."""
+    """The places of strings in ``mapping``.
+
+    Args:
+      tensor: The strings to look up.
+      mapping: A vector or a list of strings.
+      default_value: The id of strings that are not in `mapping`.
+      name: A name for the ops.
+
+    Returns:
+      An int64 tensor of the shape of `tensor`. Run `tf.tables_initializer()` first.
+
+    >>> ids = tf.contrib.lookup.string_to_index(["dog", "cow"], mapping=["cat", "dog"])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.tables_initializer())
+    ...     session.run(ids).tolist()
+    [1, -1]
+    """
     return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
 
 
@@ -220,7 +297,22 @@ def index_to_string_table_from_file(
     key_column_index: int = TextFileIndex.LINE_NUMBER, value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> HashTable:  # fmt: skip
-    """Line numbers to the lines of a file."""
+    """Line numbers to the lines of a file.
+
+    Args:
+      vocabulary_file: The file's name, a string or a scalar string tensor.
+      vocab_size: How many lines to read; None for all.
+      default_value: The string of other ids.
+      name: A name for the table's ops.
+      key_column_index: The column of the ids, counted from 0, or one of `tf.lookup.TextFileIndex`.
+      value_column_index: The column of the strings, counted from 0, or one of `tf.lookup.TextFileIndex`.
+      delimiter: What stands between two columns, one character.
+
+    Returns:
+      A table: run `tf.tables_initializer()`, then ``table.lookup(ids)`` gives strings.
+
+    Example: ``tf.contrib.lookup.index_to_string_table_from_file("words.txt", default_value="UNKNOWN")``
+    """
     if vocabulary_file is None or (isinstance(vocabulary_file, str) and not vocabulary_file):
         raise ValueError("`vocabulary_file` must be specified and must not be empty.")
     if vocab_size is not None and vocab_size < 1:
@@ -235,7 +327,22 @@ def index_to_string_table_from_file(
 def index_to_string_table_from_tensor(
     vocabulary_list: Any, default_value: str = "UNK", name: str | None = None
 ) -> HashTable:
-    """Places in a list to its strings."""
+    """Places in a list to its strings.
+
+    Args:
+      vocabulary_list: A vector or a list of strings.
+      default_value: The string of other ids.
+      name: A name for the table's ops.
+
+    Returns:
+      A table: run `tf.tables_initializer()`, then ``table.lookup(ids)`` gives strings.
+
+    >>> table = tf.contrib.lookup.index_to_string_table_from_tensor(["cat", "dog"])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.tables_initializer())
+    ...     session.run(table.lookup(tf.constant([1, 5], tf.int64))).tolist()
+    [b'dog', b'UNK']
+    """
     if vocabulary_list is None:
         raise ValueError("`vocabulary_list` argument must be specified.")
     with name_scope(name, "index_to_string"):
@@ -246,5 +353,21 @@ def index_to_string_table_from_tensor(
 
 
 def index_to_string(tensor: Any, mapping: Any, default_value: str = "UNK", name: str | None = None) -> Any:
-    """The strings of ``mapping`` at places."""
+    """The strings of ``mapping`` at places.
+
+    Args:
+      tensor: The int64 ids to look up.
+      mapping: A vector or a list of strings.
+      default_value: The string of ids that have none.
+      name: A name for the ops.
+
+    Returns:
+      A tensor of strings of the shape of `tensor`. Run `tf.tables_initializer()` first.
+
+    >>> words = tf.contrib.lookup.index_to_string(tf.constant([1, 5], tf.int64), mapping=["cat", "dog"])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.tables_initializer())
+    ...     session.run(words).tolist()
+    [b'dog', b'UNK']
+    """
     return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)

@@ -30,6 +30,9 @@ class Coordinator:
 
     Thread-safe.  Only `join` and `wait_for_stop` block.
 
+    Args:
+      clean_stop_exception_types: A tuple of classes of exceptions that end the work and are not raised; None for OutOfRangeError.
+
     >>> coord = tf.train.Coordinator()
     >>> def work():
     ...     with coord.stop_on_exception():

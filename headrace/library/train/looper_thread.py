@@ -19,6 +19,12 @@ class LooperThread(threading.Thread):
     stops the coordinator.  A subclass may override `run_loop` instead of passing ``target``, and `start_loop` and `stop_loop`,
     which run once, before and after.  The thread is a daemon, and registered with the coordinator.
 
+    Args:
+      coord: The `tf.train.Coordinator` that stops the thread, and that an error stops.
+      timer_interval_secs: Seconds from the start of one call to that of the next; None for no pause.
+      target: The function to call; None to call the method `run_loop`.
+      args, kwargs: The arguments of `target`; only with `target`.
+
     >>> coord = tf.train.Coordinator()
     >>> calls = []
     >>> def count():

@@ -16,6 +16,9 @@ def lossy_transfers() -> Iterator[None]:
     The others are zero on arrival: truncation, not rounding, so a value loses less than 1/128 of it.  Values of other types,
     and values that stay on their device, are whole.  `ConfigProto(lossy_transfers=True)` says it of all nodes.
 
+    Returns:
+      A context manager.
+
     >>> with tf.device("/cpu:0"), tf.train.lossy_transfers():
     ...     weights = tf.get_variable("weights", [10, 10])
     """

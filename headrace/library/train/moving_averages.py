@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
+from headrace.library.control import replica
 from headrace.library.control.dependency import group
-from headrace.library.numeric import math
+from headrace.library.control.replica import Distributed, ReduceOp
+from headrace.library.numeric import division, math
 from headrace.library.scope import colocate_with, init_scope, name_scope
 from headrace.library.state.assign import assign_add, assign_sub
 from headrace.library.state.initializers import Zeros
 from headrace.library.state.variable import Variable
+from headrace.library.state.variable_creator import VariableSynchronization
 from headrace.library.state.variable_scope import get_variable, variable_scope
 from headrace.library.state.variables import global_variables, moving_average_variables, trainable_variables
 from headrace.library.train.optimizer import slot_creator
@@ -29,11 +33,35 @@ def assign_moving_average(
     With ``zero_debias`` the variable is expected to have started at zero and the bias that brings is divided out
     (Kingma and Ba, 2015, section 3), for which two more variables, "biased" and "local_step", are kept.
     """
+    mode = replica.current()
+    if mode is not None and mode.replica is not None and isinstance(variable, Distributed):
+        if variable.synchronization is not VariableSynchronization.ON_READ:  # type: ignore[attr-defined]
+            return _averaged_together(mode.replica, variable, value, decay, zero_debias, name)
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope, colocate_with(variable):
         rest = convert_to_tensor(1.0 - decay, name="decay")
         rest = math.cast(rest, variable.dtype.base_dtype)
         delta = _unbiased_delta(variable, value, rest) if zero_debias else (variable - value) * rest
         return assign_sub(variable, delta, name=scope)
+
+
+def _averaged_together(
+    replica_context: Any, variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None
+) -> Any:
+    """Moves the average of a variable that replicas share toward the mean of what the replicas have."""
+    if zero_debias:
+        raise NotImplementedError(
+            f"assign_moving_average(zero_debias=True) of {variable.name!r} in a replica of a distribution strategy: call it "
+            f"outside of the replicas, or pass zero_debias=False {at()}"
+        )
+
+    def merged(strategy: Any, values: Any) -> Any:
+        def one(copy: Any, mean: Any) -> Any:
+            return assign_moving_average(copy, mean, decay, False, name)
+
+        mean = strategy.extended.reduce_to(ReduceOp.MEAN, values, variable)
+        return strategy.extended.update(variable, one, args=(mean,))
+
+    return replica_context.merge_call(merged, args=(convert_to_tensor(value),))
 
 
 def weighted_moving_average(
@@ -49,7 +77,7 @@ def weighted_moving_average(
                 collections=[GraphKeys.GLOBAL_VARIABLES] if collections is None else collections,
             )  # fmt: skip
             totals.append(assign_moving_average(total, term, decay, zero_debias=False))
-        divide = math.truediv if truediv else math.div
+        divide = division.truediv if truediv else division.div
         return divide(totals[0], totals[1], name=scope.name)
 
 
@@ -72,6 +100,18 @@ class ExponentialMovingAverage:
             train_and_average = ema.apply(tf.trainable_variables())
 
     ``num_updates`` (the global step, say) lowers the decay to ``(1 + num_updates) / (10 + num_updates)`` at first.
+
+    Args:
+      decay: The weight of the old average, a number below 1 or a tensor, such as 0.999.
+      num_updates: The number of updates so far, to lower `decay` by at first; None to use `decay` as it is.
+      zero_debias: Whether averages of tensors that are not variables, which start at zero, are freed of that bias.
+      name: The last part of the names of the variables that hold averages.
+
+    >>> w = tf.Variable(10.0)
+    >>> ema = tf.train.ExponentialMovingAverage(decay=0.9)
+    >>> update = ema.apply([w])
+    >>> ema.average_name(w)
+    'Variable/ExponentialMovingAverage'
     """
 
     def __init__(
@@ -85,6 +125,7 @@ class ExponentialMovingAverage:
 
     @property
     def name(self) -> str:
+        """The last part of the names of the averages."""
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation:

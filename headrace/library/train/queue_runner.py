@@ -32,6 +32,19 @@ class QueueRunner:
     room, and ends the steps of the others, whatever they wait for.
 
     Thread-safe.  One runner may serve several sessions; it keeps none of them alive.
+
+    Args:
+      queue: The queue to fill.
+      enqueue_ops: The operations to run, a thread for each; an operation may be in the list several times.
+      close_op: What the last thread runs when the input has ended; None to close the queue.
+      cancel_op: What is run when the coordinator stops; None to close the queue and cancel enqueues that wait.
+      queue_closed_exception_types: A tuple of classes of errors that say that the input has ended; None for OutOfRangeError.
+      queue_runner_def: A QueueRunnerDef to make the runner from, in place of all other arguments.
+      import_scope: The scope under which the graph of `queue_runner_def` was imported.
+
+    >>> queue = tf.FIFOQueue(10, tf.int32)
+    >>> runner = tf.train.QueueRunner(queue, [queue.enqueue(1)] * 2)
+    >>> tf.train.add_queue_runner(runner)
     """
 
     def __init__(
@@ -87,18 +100,22 @@ class QueueRunner:
 
     @property
     def enqueue_ops(self) -> list[Any]:
+        """The operations that are run, a thread for each."""
         return self._enqueue_ops
 
     @property
     def close_op(self) -> Any:
+        """What is run when the input has ended."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Any:
+        """What is run when the coordinator stops."""
         return self._cancel_op
 
     @property
     def queue_closed_exception_types(self) -> tuple[type[errors.OpError], ...]:
+        """The classes of errors that say that the input has ended."""
         return self._queue_closed_exception_types
 
     @property
@@ -230,7 +247,17 @@ class QueueRunner:
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Adds a runner to those that `start_queue_runners` starts."""
+    """Adds a runner to those that `start_queue_runners` starts.
+
+    Args:
+      qr: A `tf.train.QueueRunner`.
+      collection: The collection of the default graph to add it to.
+
+    >>> queue = tf.FIFOQueue(10, tf.int32)
+    >>> tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(1)]))
+    >>> len(tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS))
+    1
+    """
     if not isinstance(qr, QueueRunner):
         raise TypeError(f"qr must be a tf.train.QueueRunner, got {qr!r} {at()}")
     context.get_default_graph().add_to_collection(collection, qr)
@@ -244,6 +271,18 @@ def start_queue_runners(
 
     ``sess`` is the default session if it is None.  Pass ``coord`` to be able to stop them.  A monitored session has started its
     runners itself: there are no threads to make.
+
+    Args:
+      sess: The session in which the enqueue ops run; None for the default session.
+      coord: The `tf.train.Coordinator` that stops the threads, and that their errors stop.
+      daemon: Whether the process may end while they run.
+      start: Whether to start the threads; if False the caller does.
+      collection: The collection of the graph that lists the runners.
+
+    Returns:
+      The threads, a list.
+
+    Example: ``threads = tf.train.start_queue_runners(sess=sess, coord=coord)``, and at the end ``coord.join(threads)``
     """
     _check_not_eager("Queues are")
     if sess is None:

@@ -14,7 +14,7 @@ from headrace.core.dtypes import REAL, DType
 from headrace.core.registry import REGISTRY, Fits, OpDef, op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.core.wording import in_brackets
-from headrace.graph import raw_ops
+from headrace.graph import context, raw_ops
 from headrace.graph.handle import shape_for_gradient
 from headrace.graph.operation import Tensor
 
@@ -146,11 +146,15 @@ def _sum_back(grad: Tensor, like: Tensor, axes: tuple[int, list[int]] | None) ->
     if axes is None:
         return sum_to_shape(grad, like)
     lacking, stretched = axes
-    if lacking:
-        grad = raw_ops.Sum(grad, np.arange(lacking, dtype=np.int32))
-    if stretched:
-        grad = raw_ops.Sum(grad, np.array(stretched, np.int32), keep_dims=True)
-    return grad
+    summed = [*range(lacking), *(lacking + axis for axis in stretched)]
+    if not summed:
+        return grad
+    dims = like.shape.tuple
+    if dims is None or None in dims or context.executing_eagerly():
+        grad = raw_ops.Sum(grad, np.arange(lacking, dtype=np.int32)) if lacking else grad
+        return raw_ops.Sum(grad, np.array(stretched, np.int32), keep_dims=True) if stretched else grad
+    # Reshape(Sum(g)), as in TensorFlow: programs that walk gradients (K-FAC) look for these two nodes.
+    return raw_ops.Reshape(raw_ops.Sum(grad, np.array(summed, np.int32)), np.array(dims, np.int32))
 
 
 def sum_to_shape(grad: Tensor, like: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from headrace.ops.internal import (
     add_product,
+    attention,
     hold,
     logistic_loss,
     opaque,

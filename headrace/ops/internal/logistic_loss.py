@@ -22,8 +22,7 @@ def _loss(logits, labels):
 def _loss_of_few(logits, labels):
     linear = np.maximum(logits, 0)
     linear -= logits * labels
-    rest = np.negative(np.abs(logits))
-    linear += np.log1p(np.exp(rest, rest), rest)
+    linear += np.log1p(np.exp(-np.abs(logits)))  # of a scalar numpy gives numbers, which nothing can be written to
     return linear
 
 

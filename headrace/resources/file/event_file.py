@@ -1,6 +1,6 @@
 """Event files: records of Event messages, written by a thread of their own, and read back.
 
-`EventFileWriter` is what callers see; `_Mailbox` holds what they wrote until the thread takes it; `_EventFile` is the file.
+`EventFileWriter` is what callers see; `_Mailbox` holds what they wrote until the thread takes it; `EventFile` is the file.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ def _path(path: Any) -> str:
     return os.fsdecode(path) if isinstance(path, (bytes, os.PathLike)) else str(path)
 
 
-class _EventFile:
+class EventFile:
     """A file that is made when the first event is written, under a name that no other file has.  Not thread-safe."""
 
-    def __init__(self, folder: str, suffix: str) -> None:
+    def __init__(self, folder: str, suffix: str, stem: str = "events") -> None:
         self._folder = folder
+        self._stem = stem
         self._suffix = suffix
         self._file: IO[bytes] | None = None
         self.path = ""
@@ -50,7 +51,7 @@ class _EventFile:
     def _open(self) -> IO[bytes]:
         now = seconds = int(time.time())
         while self._file is None:
-            name = f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}{self._suffix}"
+            name = f"{self._stem}.out.tfevents.{seconds:010d}.{socket.gethostname()}{self._suffix}"
             self.path = os.path.join(self._folder, name)
             try:
                 self._file = file.open_file(self.path, "xb")
@@ -163,7 +164,7 @@ class _Mailbox:
             self._changed.notify_all()
 
 
-def _write(mailbox: _Mailbox, event_file: _EventFile, flush_secs: float) -> None:
+def _write(mailbox: _Mailbox, event_file: EventFile, flush_secs: float) -> None:
     """The writing thread.  It holds no reference to the writer, which may be dropped without being closed."""
     failure: Exception | None = None
     try:
@@ -181,7 +182,7 @@ def _write(mailbox: _Mailbox, event_file: _EventFile, flush_secs: float) -> None
         mailbox.end(failure)
 
 
-def _write_all(mailbox: _Mailbox, event_file: _EventFile, flush_secs: float) -> None:
+def _write_all(mailbox: _Mailbox, event_file: EventFile, flush_secs: float) -> None:
     """Writes events until the mailbox is closed."""
     flush_at = 0.0  # the first event is flushed immediately
     unsaved = closing = False
@@ -238,7 +239,7 @@ class EventFileWriter:
 
     def _start(self) -> None:
         self._mailbox = _Mailbox(self._max_queue)
-        event_file = _EventFile(self._logdir, self._suffix)
+        event_file = EventFile(self._logdir, self._suffix)
         self._thread = threading.Thread(
             target=_write, args=(self._mailbox, event_file, self._flush_secs), name="EventLoggerThread", daemon=True
         )
@@ -300,6 +301,9 @@ class summary_iterator:  # noqa: N801 - TensorFlow's name
     When it has come to the end it can be asked again later: events that were written meanwhile follow.  A record that is damaged,
     or only half written so far, is a DataLossError; the next attempt reads it again.
 
+    Args:
+      path: The path of an event file.
+
     >>> for event in tf.train.summary_iterator(path):  # doctest: +SKIP
     ...     for value in event.summary.value:
     ...         print(event.step, value.tag, value.simple_value)
@@ -319,6 +323,7 @@ class summary_iterator:  # noqa: N801 - TensorFlow's name
         return self
 
     def __next__(self) -> Any:
+        """The next event; StopIteration at the end of the file."""
         if self._file is None:
             self._file = self._opened()
         try:

@@ -15,6 +15,7 @@ from headrace.core.device import canonical_name, forget_device_type, register_de
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import at
 from headrace.resources.calling.value import is_null
+from headrace.runtime.host.precision import HALVES, asked_precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +295,9 @@ def configure(devices: Sequence[Device], config: ConfigProto) -> None:
     _asked[0] = _asked[0] or config.deterministic
     if deterministic():
         process.be_deterministic(torch)
-    precision = os.environ.get("HEADRACE_PRECISION", config.precision)
-    if precision not in ("highest", "high", "medium"):
-        raise ValueError(f"HEADRACE_PRECISION must be highest, high or medium, got {precision!r}")
+    precision = asked_precision(config)
+    if precision in HALVES:
+        precision = "high"  # of what stays in 32 bits
     if not any(d.torch_device.type == "cuda" for d in devices):
         return
     asked = "HEADRACE_PRECISION" in os.environ or precision != ConfigProto().precision

@@ -17,6 +17,7 @@ from headrace.runtime.compiler.compile import compile_region
 from headrace.runtime.drive.plans import Blueprint, SinglePlan, StepPlan
 from headrace.runtime.host.device import checks_numbers, deterministic, waiting
 from headrace.runtime.host.hooks import HookedPlace
+from headrace.runtime.host.precision import half_types
 from headrace.runtime.host.registered import RegisteredGraph
 from headrace.runtime.planning.body import BodyFunction
 from headrace.runtime.planning.plan import make_compiled_plan, make_dynamic_plan, make_plan, make_plan_for
@@ -55,6 +56,7 @@ class Planner:
         # A step that waits for its code gains nothing from another process.
         self._compile_region = compile_region if self.compile_mode == "always" else compile_in_background
         self.lower = config.control_flow == "lowered"  # run loops and conditionals as primitives of control flow
+        self.half = half_types(config, {d.name: d.torch_device for d in registered.worker.devices})
         self.after_each_pass: Callable[[str, StepGraph], None] | None = None
         registered.plan_body = self.plan_body
         self.whole: WholeGraph | None = None  # of a session: the client's graph, which decides where state is
@@ -73,6 +75,7 @@ class Planner:
             simplify=level >= 0,
             rewrite=level >= 0 and not deterministic(),
             soft_placement=self.config.allow_soft_placement,
+            half=self.half,
             lower=self.lower,
             check_numbers=check_numbers,
             observe=observe,

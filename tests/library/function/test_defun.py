@@ -1,5 +1,6 @@
 """Defun: TF1's functions with declared types."""
 
+import numpy as np
 import pytest
 from running import initialize_and_run as run
 
@@ -112,3 +113,47 @@ class TestErrors:
         tf.Defun(tf.float32, func_name="Same")(lambda x: x)(1.0)
         with pytest.raises(ValueError, match="a different function with the same name already exists"):
             tf.Defun(tf.float32, func_name="Same")(lambda x: x * 2)(1.0)
+
+
+class TestEqualFunctions:
+    def test_two_equal_functions_are_one(self):
+        """A library that defines its functions on every call, as K-FAC's and tensor2tensor's do."""
+
+        def layer(x):
+            table = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+            return tf.cond(x[0] > 0, lambda: tf.linalg.matvec(table, x), lambda: -x)
+
+        x = tf.constant([1.0, 1.0])
+        a, b = (tf.Defun(tf.float32, func_name="Layer")(layer)(x) for _ in range(2))
+        assert a.op.type == b.op.type == "Layer" and a.op._attrs["f"] is b.op._attrs["f"]
+        with tf.Session() as sess:
+            np.testing.assert_array_equal(sess.run(a + b), [6.0, 14.0])
+        definition = tf.get_default_graph().as_graph_def()
+        assert [f.signature.name for f in definition.library.function].count("Layer") == 1
+        assert sum(n.op.endswith("PartitionedCall") for n in definition.node) == 2
+
+    @pytest.mark.parametrize(
+        "other", [lambda x: x * 3.0, lambda x: x + 2.0, lambda x: tf.identity(x * 2.0), lambda x: 2.0 * x]
+    )
+    def test_functions_that_differ(self, other):
+        tf.Defun(tf.float32, func_name="Same")(lambda x: x * 2.0)(1.0)
+        with pytest.raises(ValueError, match="a different function with the same name already exists"):
+            tf.Defun(tf.float32, func_name="Same")(other)(1.0)
+
+    def test_what_they_capture_counts(self):
+        y, z = tf.constant(1.0), tf.constant(2.0)
+        first = tf.Defun(tf.float32, func_name="Same")(lambda x: x + y)(1.0)
+        assert tf.Defun(tf.float32, func_name="Same")(lambda x: x + y)(1.0).op._attrs["f"] is first.op._attrs["f"]
+        with pytest.raises(ValueError, match="a different function"):
+            tf.Defun(tf.float32, func_name="Same")(lambda x: x + z)(1.0)
+
+    def test_the_type_of_a_call_without_a_name_of_its_own(self):
+        @tf.Defun(tf.float32)
+        def twice(x):
+            return x * 2.0
+
+        call = twice(tf.constant(2.0)).op
+        assert call.type == twice.name and call.op_def.name == "PartitionedCall"
+        (gradient,) = tf.gradients(call.outputs[0], call.inputs[0])
+        with tf.Session() as sess:
+            assert sess.run(gradient) == 2.0

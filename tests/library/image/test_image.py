@@ -106,6 +106,8 @@ def test_sampled_windows(session: tf.Session) -> None:
             assert 0.6 < columns / rows < 1.6
     with pytest.raises(tf.errors.InvalidArgumentError, match="No bounding boxes provided"):
         run(tf.image.sample_distorted_bounding_box([4, 4, 3], np.zeros((1, 0, 4), np.float32)))
+    with pytest.raises(ValueError, match="max_attempts must be at least 1, got 0"):
+        tf.image.sample_distorted_bounding_box([4, 4, 3], boxes, max_attempts=0)
 
 
 def test_names() -> None:

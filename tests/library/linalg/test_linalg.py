@@ -125,6 +125,14 @@ def test_decompositions():
     np.testing.assert_allclose(run(tf.linalg.pinv(A[0])), np.linalg.pinv(A[0]), atol=1e-9)
 
 
+def test_singular_values_of_complex_matrices_are_real():
+    x = np.array([[3, 0], [0, 4j]], np.complex64)
+    assert tf.svd(x, compute_uv=False).dtype == tf.svd(x)[0].dtype == tf.float32
+    np.testing.assert_allclose(run(tf.svd(x, compute_uv=False)), [4, 3], rtol=1e-6)
+    np.testing.assert_allclose(run(tf.norm(x, 2, axis=[0, 1])), 4, rtol=1e-6)
+    assert run(tf.linalg.matrix_rank(x)) == 2
+
+
 def test_least_squares():
     rhs = np.random.RandomState(2).randn(3, 2)
     np.testing.assert_allclose(run(tf.matrix_solve_ls(A[0], rhs)), np.linalg.lstsq(A[0], rhs, rcond=None)[0], atol=1e-9)

@@ -304,3 +304,11 @@ def test_one_unknown_size_needs_no_check_of_class_numbers() -> None:
     assert not any(op.type == "Assert" for op in loss.graph.get_operations())
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="the same first dimension"):
         session.run(loss, {labels: np.zeros([1, 3]), logits: np.zeros([2, 3, 4])})
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32])
+def test_weighted_moments_keep_the_type(dtype: Any) -> None:
+    mean, variance = tf.nn.weighted_moments(tf.constant([1.0, 3.0], dtype), [0], [3.0, 1.0])
+    assert (mean.dtype, variance.dtype) == (dtype, dtype)
+    with tf.Session() as session:
+        assert [float(v) for v in session.run([mean, variance])] == [1.5, 0.75]

@@ -237,3 +237,20 @@ def test_hardmax():
         [0, 1, 0],
         [1, 0, 0],
     ]
+
+
+def test_the_batch_size_of_helpers_is_a_tensor():
+    inputs, starts = tf.zeros([2, 5, 3]), tf.constant([1, 2])
+    helpers = [
+        tf.contrib.seq2seq.TrainingHelper(inputs, [5, 2]),
+        tf.contrib.seq2seq.GreedyEmbeddingHelper(tf.zeros([4, 3]), starts, 0),
+        tf.contrib.seq2seq.InferenceHelper(
+            lambda o: o, [3], tf.float32, inputs[:, 0], lambda ids: tf.equal(ids[:, 0], 0)
+        ),
+    ]
+    sizes = [helper.batch_size for helper in helpers]
+    assert all(size.dtype == tf.int32 and size.shape == () for size in sizes)
+    assert tf.Session().run(sizes) == [2, 2, 2]
+    decoder = tf.contrib.seq2seq.BasicDecoder(tf.nn.rnn_cell.GRUCell(4), helpers[0], tf.zeros([2, 4]))
+    outputs, state, _ = tf.contrib.seq2seq.dynamic_decode(decoder)
+    assert outputs.rnn_output.shape.as_list() == [2, None, 4] and state.shape.as_list() == [2, 4]

@@ -1,6 +1,7 @@
 """tf.Variable: making one, reading it, changing it, and what it refuses."""
 
 import copy
+import inspect
 
 import numpy as np
 import pytest
@@ -32,6 +33,16 @@ def test_properties() -> None:
     assert v.aggregation is tf.VariableAggregation.NONE
     assert v.value() is v._AsTensor() and v.value().name == "v/read:0"
     assert v.value().dtype == tf.float32
+
+
+def test_the_signature_is_that_of_the_constructor() -> None:
+    class Scaled(tf.Variable):
+        def __init__(self, scale: float, unit: float = 1.0) -> None:
+            super().__init__(scale * unit)
+
+    assert list(inspect.signature(tf.Variable).parameters)[:3] == ["initial_value", "trainable", "collections"]
+    assert list(inspect.signature(Scaled).parameters) == ["scale", "unit"]
+    assert list(inspect.signature(tf.VariableAggregation).parameters) == ["value"]
 
 
 def test_a_variable_is_itself() -> None:

@@ -222,3 +222,12 @@ def test_threads_have_their_own_current_scope_and_one_store() -> None:
         thread.start()
         thread.join()
     assert seen == ["", v]
+
+
+@pytest.mark.parametrize("regularizer", [{}, (), 0, False])
+def test_what_is_false_is_no_regularizer(regularizer):
+    """TensorFlow ignores it, and libraries pass the dictionary of regularizers that their user left empty."""
+    with tf.variable_scope("s", regularizer=lambda v: tf.nn.l2_loss(v)):
+        tf.get_variable("v", [2], regularizer=regularizer)
+    tf.layers.dense(tf.zeros([2, 3]), 2, kernel_regularizer=regularizer)
+    assert tf.losses.get_regularization_losses() == []

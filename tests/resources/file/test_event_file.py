@@ -75,8 +75,8 @@ def test_reopening_makes_another_file_even_in_the_same_second(tmp_path, monkeypa
 
 def test_events_are_saved_every_so_often(tmp_path, monkeypatch):
     saved = threading.Semaphore(0)
-    real = event_file._EventFile.flush
-    monkeypatch.setattr(event_file._EventFile, "flush", lambda self: (real(self), saved.release()))
+    real = event_file.EventFile.flush
+    monkeypatch.setattr(event_file.EventFile, "flush", lambda self: (real(self), saved.release()))
     writer = EventFileWriter(tmp_path, flush_secs=0.01)
     for step in range(3):  # no further event, and no flush, is needed
         writer.add_encoded(number(step))
@@ -88,14 +88,14 @@ def test_events_are_saved_every_so_often(tmp_path, monkeypatch):
 def test_adding_waits_while_the_queue_is_full(tmp_path, monkeypatch):
     go = threading.Event()
     writing = threading.Event()
-    real = event_file._EventFile.write
+    real = event_file.EventFile.write
 
     def slow(self, encoded):
         writing.set()
         assert go.wait(30)
         real(self, encoded)
 
-    monkeypatch.setattr(event_file._EventFile, "write", slow)
+    monkeypatch.setattr(event_file.EventFile, "write", slow)
     writer = EventFileWriter(tmp_path, max_queue=2)
     writer.add_encoded(number(0))
     assert writing.wait(30)  # the thread has taken this one
@@ -144,7 +144,7 @@ def test_a_disk_that_is_full_when_the_file_is_closed(tmp_path, monkeypatch):
         def close(self):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(event_file._EventFile, "flush", lambda self: None)
+    monkeypatch.setattr(event_file.EventFile, "flush", lambda self: None)
     monkeypatch.setattr(event_file.file, "open_file", lambda path, mode: Full())
     writer = EventFileWriter(tmp_path)
     writer.add_encoded(number(1))

@@ -268,7 +268,7 @@ class BarrierAgainstModel(RuleBasedStateMachine):
 
 
 TestBarrierAgainstModel = BarrierAgainstModel.TestCase
-TestBarrierAgainstModel.settings = settings(max_examples=100, stateful_step_count=30)
+TestBarrierAgainstModel.settings = settings(max_examples=50, stateful_step_count=30)
 
 
 def test_threads_lose_and_double_nothing():

@@ -337,7 +337,7 @@ class StagingAgainstModel(RuleBasedStateMachine):
 
 
 TestStagingAgainstModel = StagingAgainstModel.TestCase
-TestStagingAgainstModel.settings = settings(max_examples=100, stateful_step_count=30)
+TestStagingAgainstModel.settings = settings(max_examples=50, stateful_step_count=30)
 
 
 @pytest.mark.parametrize("by_key", [False, True])

@@ -1,6 +1,7 @@
 """One compiled step for many shapes: what is left open, what is assumed, and the same results as interpreted."""
 
 import numpy as np
+import pytest
 from running import initialized_session
 
 import headrace as tf
@@ -41,6 +42,7 @@ class TestSteps:
                 tiers = session._master.plan((x, y), (loss,), (train,)).variants
             return found, tiers
 
+    @pytest.mark.usefixtures("full_length")
     def test_as_interpreted(self, monkeypatch):
         monkeypatch.setattr(variants, "ARTIFACTS", 1)
         expected, _ = self._losses("off")

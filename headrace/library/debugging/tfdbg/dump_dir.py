@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import os
 import re
-from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -18,18 +18,36 @@ from headrace.core.tensor_proto import decode
 
 _DEVICE = f"{PREFIX}device_"
 _FILE = re.compile(r"(?P<node>.*)_(?P<slot>\d+)_(?P<op>[A-Za-z]+)_(?P<when>\d+)(?:-(?P<number>\d+))?")
-CoreMetadata = namedtuple(
+CoreMetadata = collections.namedtuple(
     "CoreMetadata", "global_step session_run_index executor_step_index input_names output_names target_nodes"
 )
 
 
 def load_tensor_from_event(event: Any) -> Any:
-    """The array in an event of a dump."""
+    """The array in an event of a dump.
+
+    Args:
+      event: A ``tf.Event`` of a dump.
+
+    Returns:
+      A numpy array.
+
+    Example: ``tfdbg.load_tensor_from_event(next(tf.train.summary_iterator(path)))``
+    """
     return decode(event.summary.value[0].tensor.SerializeToString())[1]
 
 
 def load_tensor_from_event_file(event_file_path: str) -> Any:
-    """The array in a file of a dump."""
+    """The array in a file of a dump.
+
+    Args:
+      event_file_path: The path of the file.
+
+    Returns:
+      A numpy array.
+
+    Example: ``tfdbg.load_tensor_from_event_file(datum.file_path)``
+    """
     return load_tensor_from_event(_event(event_file_path))
 
 
@@ -41,6 +59,13 @@ def _event(path: str) -> Any:
 def has_inf_or_nan(datum: Any, tensor: Any) -> bool:
     """Whether a tensor has numbers that are NaN or infinite: a filter for `DebugDumpDir.find` and `add_tensor_filter`.
 
+    Args:
+      datum: The `DebugTensorDatum` of the tensor; not used.
+      tensor: A numpy array.
+
+    Returns:
+      True or False.
+
     >>> from headrace.library.debugging import tfdbg
     >>> import numpy as np
     >>> tfdbg.has_inf_or_nan(None, np.array([1.0, np.inf])), tfdbg.has_inf_or_nan(None, np.array([1, 2]))
@@ -50,7 +75,14 @@ def has_inf_or_nan(datum: Any, tensor: Any) -> bool:
 
 
 class DebugTensorDatum:
-    """One file: a tensor of one run, or of one iteration."""
+    """One file: a tensor of one run, or of one iteration.
+
+    Args:
+      dump_root: The folder of the dump.
+      debug_dump_rel_path: The path of the file below it.
+
+    Example: ``dump.find(tfdbg.has_inf_or_nan)[0].get_tensor()``
+    """
 
     def __init__(self, dump_root: str, debug_dump_rel_path: str) -> None:
         device, _, rest = debug_dump_rel_path.partition(os.sep)
@@ -66,17 +98,21 @@ class DebugTensorDatum:
 
     @property
     def tensor_name(self) -> str:
+        """The name of the tensor, such as "x:0"."""
         return f"{self.node_name}:{self.output_slot}"
 
     @property
     def watch_key(self) -> str:
+        """The names of the tensor and of the debug op, such as "x:0:DebugIdentity"."""
         return f"{self.tensor_name}:{self.debug_op}"
 
     @property
     def dump_size_bytes(self) -> int:
+        """The size of the file."""
         return os.path.getsize(self.file_path)
 
     def get_tensor(self) -> Any:
+        """The value, a numpy array."""
         return load_tensor_from_event_file(self.file_path)
 
     def __repr__(self) -> str:
@@ -85,6 +121,11 @@ class DebugTensorDatum:
 
 class DebugDumpDir:
     """What one run has left in a folder.
+
+    Args:
+      dump_root: The folder; OSError if it is not there.
+      partition_graphs: Accepted as TensorFlow does; it changes nothing.
+      validate: Accepted as TensorFlow does; it changes nothing.
 
     >>> from headrace.library.debugging import tfdbg
     >>> import tempfile
@@ -128,6 +169,7 @@ class DebugDumpDir:
 
     @property
     def size(self) -> int:
+        """How many tensors were left."""
         return len(self._data)
 
     @property
@@ -136,6 +178,7 @@ class DebugDumpDir:
         return self._data[0].timestamp if self._data else None
 
     def devices(self) -> list[str]:
+        """The devices of the nodes that have left something."""
         return list(dict.fromkeys(datum.device_name for datum in self._data))
 
     def nodes(self, device_name: str | None = None) -> list[str]:
@@ -143,9 +186,11 @@ class DebugDumpDir:
         return list(dict.fromkeys(d.node_name for d in self._data if device_name in (None, d.device_name)))
 
     def node_exists(self, node_name: str, device_name: str | None = None) -> bool:
+        """Whether the node has left something."""
         return node_name in self.nodes(device_name)
 
     def node_device(self, node_name: str) -> Any:
+        """The device of a node, or a list if it ran on several; ValueError if it has left nothing."""
         found = list(dict.fromkeys(d.device_name for d in self._data if d.node_name == node_name))
         if not found:
             raise ValueError(f"Node '{node_name}' is not in the dump of {self._root} {at()}")
@@ -159,10 +204,12 @@ class DebugDumpDir:
 
     @property
     def run_fetches_info(self) -> Any:
+        """What was fetched, in words; a list if the folder has several runs."""
         return self._one(self._texts("fetches_info_"))
 
     @property
     def run_feed_keys_info(self) -> Any:
+        """What was fed, in words; a list if the folder has several runs."""
         return self._one(self._texts("feed_keys_info_"))
 
     def _texts(self, tag: str) -> list[str]:
@@ -192,9 +239,12 @@ class DebugDumpDir:
         return found
 
     def debug_watch_keys(self, node_name: str, device_name: str | None = None) -> list[str]:
-        return list(dict.fromkeys(d.watch_key for d in self._data if d.node_name == node_name))
+        """The watch keys of a node, such as "x:0:DebugIdentity"."""
+        chosen = [d for d in self._data if d.node_name == node_name and device_name in (None, d.device_name)]
+        return list(dict.fromkeys(d.watch_key for d in chosen))
 
     def watch_key_to_data(self, debug_watch_key: str, device_name: str | None = None) -> list[DebugTensorDatum]:
+        """What was left under a watch key, in the order of time."""
         return [d for d in self._data if d.watch_key == debug_watch_key and device_name in (None, d.device_name)]
 
     def _of(self, node_name: str, output_slot: int, debug_op: str, device_name: str | None) -> list[DebugTensorDatum]:
@@ -213,6 +263,7 @@ class DebugDumpDir:
     def get_tensor_file_paths(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[str]:
+        """The files with the values of an output, in the order of time."""
         return [datum.file_path for datum in self._of(node_name, output_slot, debug_op, device_name)]
 
     def get_rel_timestamps(
@@ -224,11 +275,13 @@ class DebugDumpDir:
     def get_dump_sizes_bytes(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[int]:
+        """The sizes of the files with the values of an output."""
         return [datum.dump_size_bytes for datum in self._of(node_name, output_slot, debug_op, device_name)]
 
     # ---- with the graph
 
     def node_op_type(self, node_name: str, device_name: str | None = None) -> str:
+        """The type of op of a node; call `set_python_graph` first."""
         return str(self._operation(node_name).type)
 
     def node_traceback(self, element_name: str) -> Any:

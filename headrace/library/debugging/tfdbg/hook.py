@@ -12,7 +12,16 @@ from headrace.library.train.session.run_hook import SessionRunArgs, SessionRunHo
 
 
 class DumpingDebugHook(SessionRunHook):
-    """Has each run leave its tensors in files, as `DumpingDebugWrapperSession` does."""
+    """Has each run leave its tensors in files, as `DumpingDebugWrapperSession` does.
+
+    Args:
+      session_root: The folder for the files; it must be empty, or not there yet.
+      watch_fn: A function of fetches and feeds that returns a `WatchOptions`; None to keep all tensors.
+      thread_name_filter: A pattern for the names of threads whose runs are kept; None for all.
+      log_usage: Accepted as TensorFlow does; it changes nothing.
+
+    Example: ``tf.train.MonitoredSession(hooks=[tfdbg.DumpingDebugHook("/tmp/dumps")])``
+    """
 
     def __init__(
         self, session_root: str, watch_fn: Callable[..., WatchOptions] | None = None,
@@ -31,7 +40,16 @@ class DumpingDebugHook(SessionRunHook):
 
 
 class LocalCLIDebugHook(SessionRunHook):
-    """Shows the tensors of each run, as `LocalCLIDebugWrapperSession` does."""
+    """Shows the tensors of each run, as `LocalCLIDebugWrapperSession` does.
+
+    Args:
+      ui_type: Accepted as TensorFlow does; it changes nothing.
+      dump_root: The folder for the files; None for a temporary one.
+      thread_name_filter: A pattern for the names of threads whose runs are shown; None for all.
+      config_file_path: Accepted as TensorFlow does; it changes nothing.
+
+    Example: ``tf.train.MonitoredSession(hooks=[tfdbg.LocalCLIDebugHook()])``
+    """
 
     def __init__(
         self, ui_type: str = "curses", dump_root: str | None = None, thread_name_filter: str | None = None,
@@ -43,7 +61,7 @@ class LocalCLIDebugHook(SessionRunHook):
         self._folder: Any = None
 
     def add_tensor_filter(self, filter_name: str, tensor_filter: Callable[[Any, Any], bool]) -> None:
-        """As that of `LocalCLIDebugWrapperSession`."""
+        """Adds a filter: ``run -f NAME`` stops at a step with a tensor for which ``tensor_filter(datum, tensor)`` holds."""
         if self._wrapper is not None:
             self._wrapper.add_tensor_filter(filter_name, tensor_filter)
         self._filters[filter_name] = tensor_filter

@@ -22,7 +22,14 @@ ROWS = 30
 
 
 class Prompt:
-    """``asks``: whether somebody answers.  Otherwise all is printed, and runs go on."""
+    """``asks``: whether somebody answers.  Otherwise all is printed, and runs go on.
+
+    Args:
+      filters: Functions by name that take a datum and an array, and say whether they have found something.
+      asks: Whether to ask on the terminal.
+
+    Example: ``Prompt({"has_inf_or_nan": tfdbg.has_inf_or_nan}, asks=sys.stdin.isatty())``
+    """
 
     def __init__(self, filters: Mapping[str, Callable[[Any, Any], bool]], asks: bool) -> None:
         self._filters = filters
@@ -58,6 +65,7 @@ class Prompt:
         return "-n" not in arguments
 
     def after_run(self, number: int, dump: DebugDumpDir) -> None:
+        """Shows what a run has left; on a terminal it asks what to do next."""
         if not self.asks:
             print(self._table(dump, [], f"run {number}"))
             for name, test in self._filters.items():

@@ -11,7 +11,18 @@ from headrace.core.dtypes import resource, variant
 
 
 class WatchOptions:
-    """What a ``watch_fn`` of `DumpingDebugWrapperSession` returns: debug ops, and patterns that choose tensors."""
+    """What a ``watch_fn`` of `DumpingDebugWrapperSession` returns: debug ops, and patterns that choose tensors.
+
+    Args:
+      debug_ops: What to keep of each tensor: "DebugIdentity", "DebugNanCount", "DebugNumericSummary", or a list of these.
+      node_name_regex_whitelist: A pattern for the names of nodes; None for all.
+      op_type_regex_whitelist: A pattern for the types of ops; None for all.
+      tensor_dtype_regex_whitelist: A pattern for the dtypes of tensors; None for all.
+      tolerate_debug_op_creation_failures: Accepted as TensorFlow does; every debug op fits every tensor.
+
+    >>> from headrace.library.debugging import tfdbg
+    >>> options = tfdbg.WatchOptions(debug_ops=['DebugNanCount'], op_type_regex_whitelist='MatMul')
+    """
 
     def __init__(
         self, debug_ops: Any = None, node_name_regex_whitelist: str | None = None,
@@ -46,6 +57,10 @@ def add_debug_tensor_watch(
       debug_urls: folders, ``file:///path``.
       tolerate_debug_op_creation_failures: taken and not used, since every debug op fits every tensor.
       global_step: a number that the files tell.
+
+    >>> from headrace.library.debugging import tfdbg
+    >>> options = tf.RunOptions()
+    >>> tfdbg.add_debug_tensor_watch(options, 'y', debug_urls='file:///tmp/dumps')
     """
     options = run_options.debug_options
     options.global_step = global_step
@@ -64,6 +79,18 @@ def watch_graph(
     """Has a run with these options leave the tensors of a graph in files: all, or those that fit all the given patterns.
 
     Nodes inside loops, conditionals and functions are among them.  A pattern fits the beginning of a name.
+
+    Args:
+      run_options: A `tf.RunOptions`, which is changed.
+      graph: The graph.
+      debug_ops: What to keep of each tensor: "DebugIdentity", "DebugNanCount", "DebugNumericSummary", or a list of these.
+      debug_urls: Folders to write to, ``file:///path``, one or a list.
+      node_name_regex_whitelist: A pattern for the names of nodes; None for all.
+      op_type_regex_whitelist: A pattern for the types of ops; None for all.
+      tensor_dtype_regex_whitelist: A pattern for the dtypes of tensors; None for all.
+      tolerate_debug_op_creation_failures: Accepted as TensorFlow does; every debug op fits every tensor.
+      global_step: A number that the files tell.
+      reset_disk_byte_usage: Kept in the options; it changes nothing.
 
     >>> from headrace.library.debugging import tfdbg
     >>> y = tf.negative(tf.constant(1.0, name='x'), name='y')
@@ -84,7 +111,27 @@ def watch_graph_with_blacklists(
     tensor_dtype_regex_blacklist: str | None = None, tolerate_debug_op_creation_failures: bool = False,
     global_step: int = -1, reset_disk_byte_usage: bool = False,
 ) -> None:  # fmt: skip
-    """As `watch_graph`, without the tensors that fit any of the given patterns."""
+    """Has a run leave every tensor of a graph in files, but for those whose node, op or dtype fits one of the patterns.
+
+    Args:
+      run_options: A `tf.RunOptions`, which is changed.
+      graph: The graph.
+      debug_ops: What to keep of each tensor: "DebugIdentity", "DebugNanCount", "DebugNumericSummary", or a list of these.
+      debug_urls: Folders to write to, ``file:///path``, one or a list.
+      node_name_regex_blacklist: A pattern for the names of nodes to leave out; None for none.
+      op_type_regex_blacklist: A pattern for the types of ops to leave out; None for none.
+      tensor_dtype_regex_blacklist: A pattern for the dtypes of tensors to leave out; None for none.
+      tolerate_debug_op_creation_failures: Accepted as TensorFlow does; every debug op fits every tensor.
+      global_step: A number that the files tell.
+      reset_disk_byte_usage: Kept in the options; it changes nothing.
+
+    >>> from headrace.library.debugging import tfdbg
+    >>> y = tf.negative(tf.constant(1.0, name='x'), name='y')
+    >>> options = tf.RunOptions()
+    >>> tfdbg.watch_graph_with_blacklists(options, y.graph, debug_urls='file:///tmp/dumps', op_type_regex_blacklist='Neg')
+    >>> [watch.node_name for watch in options.debug_options.debug_tensor_watch_opts]
+    ['x']
+    """
     run_options.debug_options.reset_disk_byte_usage = reset_disk_byte_usage
     _watch(run_options, graph, debug_ops, debug_urls, global_step, tolerate_debug_op_creation_failures, (
         (node_name_regex_blacklist, op_type_regex_blacklist, tensor_dtype_regex_blacklist), False,

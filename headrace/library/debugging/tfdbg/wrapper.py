@@ -21,7 +21,14 @@ from headrace.library.debugging.tfdbg.watch import WatchOptions, watch_graph
 
 
 class DebugWrapperSession:
-    """What both share: a session around another one, which it asks for files."""
+    """What both share: a session around another one, which it asks for files.
+
+    Args:
+      sess: The session to wrap.
+      thread_name_filter: A pattern for the names of threads whose runs are debugged; None for all.
+
+    Example: ``sess = tfdbg.LocalCLIDebugWrapperSession(tf.Session())``
+    """
 
     def __init__(self, sess: Any, thread_name_filter: str | None = None) -> None:
         if not isinstance(sess, (BaseSession, DebugWrapperSession)) and not hasattr(sess, "run"):
@@ -33,6 +40,7 @@ class DebugWrapperSession:
 
     @property
     def session(self) -> Any:
+        """The session that is wrapped."""
         return self._sess
 
     def __getattr__(self, name: str) -> Any:
@@ -78,6 +86,14 @@ class DumpingDebugWrapperSession(DebugWrapperSession):
 
     ``watch_fn(fetches, feeds)`` may choose: it returns a `WatchOptions`.  Read the files by `DebugDumpDir`.
 
+    Args:
+      sess: The session to wrap.
+      session_root: The folder for the files; it must be empty, or not there yet.
+      watch_fn: A function of fetches and feeds that returns a `WatchOptions`; None to keep all tensors.
+      thread_name_filter: A pattern for the names of threads whose runs are kept; None for all.
+      pass_through_operrors: Accepted as TensorFlow does; errors of a step are always raised.
+      log_usage: Accepted as TensorFlow does; it changes nothing.
+
     >>> from headrace.library.debugging import tfdbg
     >>> import os, tempfile
     >>> y = tf.negative(tf.constant([1.0, 2.0], name='x'), name='y')
@@ -113,6 +129,7 @@ class DumpingDebugWrapperSession(DebugWrapperSession):
         return os.path.join(self._root, f"run_{time.time() * 1e6:.0f}_{self.run_call_count}")
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Runs as the session does, and leaves the tensors in a new folder."""
         if self.is_debugged_here():
             options = self.options_for(fetches, feed_dict, self.next_root(), options)
         return self._sess.run(fetches, feed_dict, options, run_metadata)
@@ -123,6 +140,16 @@ class LocalCLIDebugWrapperSession(DebugWrapperSession):
 
     On a terminal it asks before and after each run what to do (``run``, ``lt``, ``pt``, ``exit``; ``help`` lists all).  Without a
     terminal it prints, after each run, the tensors in a table and those that a filter has found, and goes on.
+
+    Args:
+      sess: The session to wrap.
+      dump_root: The folder for the files, empty or not there yet; None for a temporary one.
+      log_usage: Accepted as TensorFlow does; it changes nothing.
+      ui_type: Accepted as TensorFlow does; it changes nothing.
+      thread_name_filter: A pattern for the names of threads whose runs are shown; None for all.
+      config_file_path: Accepted as TensorFlow does; it changes nothing.
+
+    Example: ``sess = tfdbg.LocalCLIDebugWrapperSession(tf.Session())``
     """
 
     def __init__(
@@ -145,6 +172,7 @@ class LocalCLIDebugWrapperSession(DebugWrapperSession):
         self._filters[filter_name] = tensor_filter
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Runs as the session does, and shows the tensors."""
         self.run_call_count += 1
         if not self.is_debugged_here() or not self.prompt.before_run(self.run_call_count, fetches, feed_dict):
             return self._sess.run(fetches, feed_dict, options, run_metadata)

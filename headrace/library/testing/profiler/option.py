@@ -34,6 +34,9 @@ def _options(**changed: Any) -> Options:
 class ProfileOptionBuilder:
     """Builds options for `tf.profiler.profile`; every method but `build` gives the builder back.
 
+    Args:
+      options: Options to begin with, a dict; None for the default ones.
+
     >>> options = tf.profiler.ProfileOptionBuilder(tf.profiler.ProfileOptionBuilder.float_operation())
     >>> options.with_empty_output().build()["output"]
     'none'

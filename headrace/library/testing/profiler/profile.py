@@ -29,7 +29,21 @@ _ORDERS = ("name", *_SHOWN)
 
 @dataclass
 class GraphNodeProto:
-    """One line of a report: what a node has itself, and with everything below it."""
+    """One line of a report: what a node has itself, and with everything below it.
+
+    Args:
+      name: The name of the node or scope.
+      float_ops: Its own float operations.
+      parameters: Its own parameters.
+      definition_count: How many nodes it stands for.
+      total_float_ops: Float operations with everything below.
+      total_parameters: Parameters with everything below.
+      total_definition_count: Nodes with everything below.
+      children: The lines below.
+
+    >>> tf.profiler.GraphNodeProto('layer', parameters=10).parameters
+    10
+    """
 
     name: str
     float_ops: int = 0
@@ -48,7 +62,21 @@ class GraphNodeProto:
 
 
 class MultiGraphNodeProto(GraphNodeProto):
-    """One line of a report by types: each has the next one below it."""
+    """One line of a report by types: each has the next one below it.
+
+    Args:
+      name: The type of op.
+      float_ops: Its own float operations.
+      parameters: Its own parameters.
+      definition_count: How many nodes it stands for.
+      total_float_ops: Float operations with everything below.
+      total_parameters: Parameters with everything below.
+      total_definition_count: Nodes with everything below.
+      children: The lines below.
+
+    >>> tf.profiler.MultiGraphNodeProto('MatMul', float_ops=600).float_ops
+    600
+    """
 
 
 @dataclass
@@ -73,6 +101,16 @@ def profile(
     """Counts the parameters and float operations of a graph; by names (`cmd="scope"`) or by types of ops (`cmd="op"`).
 
     Without options, the parameters of the trainable variables by names.
+
+    Args:
+      graph: The graph; None for the default graph.
+      run_meta: None: the counts need no run, and times and memory are not reported.
+      op_log: Further entries for the counts, as TensorFlow's OpLogProto; None for none.
+      cmd: "scope" or "op".
+      options: What `tf.profiler.ProfileOptionBuilder` builds; 0 for the default.
+
+    Returns:
+      A `tf.profiler.GraphNodeProto`, the root of the report.
 
     >>> weights = tf.get_variable("weights", [20, 5])
     >>> _ = tf.matmul(tf.placeholder(tf.float32, [3, 20]), weights, name="product")

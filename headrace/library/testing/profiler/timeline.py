@@ -58,6 +58,15 @@ class Timeline:
 
     ``tf.profiler.Timeline(run_metadata.step_stats).generate_chrome_trace_format()`` gives the contents of a file to look at.
     With ``graph``, nodes have the line of the program that made them.
+
+    Args:
+      step_stats: The ``step_stats`` of a `tf.RunMetadata` that a traced step has filled.
+      graph: The graph of the step; None for a timeline without lines of the program.
+
+    >>> metadata = tf.RunMetadata()
+    >>> value = tf.Session().run(tf.add(1.0, 2.0), options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE),
+    ...                          run_metadata=metadata)
+    >>> trace = tf.profiler.Timeline(metadata.step_stats).generate_chrome_trace_format()
     """
 
     def __init__(self, step_stats: Any, graph: Any = None) -> None:

@@ -58,6 +58,17 @@ class CheckpointSaverHook(SessionRunHook):
 
     There is also one when a session has been made and one at the end.  The saver is ``saver``, that of ``scaffold``, or the only
     one in the graph's collection.  The graph goes to ``graph.pbtxt`` and to the event file.
+
+    Args:
+      checkpoint_dir: The folder to save to.
+      save_secs: Seconds between two checkpoints.  Exactly one of `save_secs` and `save_steps` must be given.
+      save_steps: Global steps between two checkpoints.
+      saver: A `tf.train.Saver`; None to take that of `scaffold`.  Pass at most one of the two.
+      checkpoint_basename: The file names begin with it; the global step is added.
+      scaffold: A `tf.train.Scaffold`, whose saver is used.
+      listeners: `tf.train.CheckpointSaverListener` objects to call before and after each save.
+
+    Example: ``tf.train.CheckpointSaverHook("/tmp/model", save_steps=1000)``
     """
 
     lease: Any = None  # of the job's chief: only its holder saves

@@ -22,7 +22,14 @@ from headrace.library.train.session.run_hook import (
 
 
 def get_or_create_eval_step() -> Any:
-    """The local variable that counts the steps of an evaluation."""
+    """The local variable that counts the steps of an evaluation.
+
+    Returns:
+      An int64 variable in the collections LOCAL_VARIABLES and EVAL_STEP.
+
+    >>> tf.contrib.training.get_or_create_eval_step().name
+    'eval_step:0'
+    """
     graph = context.get_default_graph()
     steps = graph.get_collection(GraphKeys.EVAL_STEP)
     if len(steps) > 1:
@@ -37,7 +44,19 @@ def get_or_create_eval_step() -> Any:
 
 
 class StopAfterNEvalsHook(SessionRunHook):
-    """Asks for an end after ``num_evals`` runs of an evaluation; None: when the input ends."""
+    """Asks for an end after ``num_evals`` runs of an evaluation; None: when the input ends.
+
+    Args:
+      num_evals: How many runs to make; None for no limit.
+      log_progress: Whether to log how many runs are done, ten times in all, or after each without a limit.
+
+    >>> one = tf.constant(1)
+    >>> with tf.train.MonitoredSession(hooks=[tf.contrib.training.StopAfterNEvalsHook(2)]) as sess:
+    ...     while not sess.should_stop():
+    ...         print(sess.run(one))
+    1
+    1
+    """
 
     def __init__(self, num_evals: int | None, log_progress: bool = True) -> None:
         self._num_evals = num_evals
@@ -60,7 +79,16 @@ class StopAfterNEvalsHook(SessionRunHook):
 
 
 class SummaryAtEndHook(SessionRunHook):
-    """Writes ``summary_op`` (default: all summaries) once, at the end, to ``summary_writer`` or the event file of ``log_dir``."""
+    """Writes ``summary_op`` (default: all summaries) once, at the end, to ``summary_writer`` or the event file of ``log_dir``.
+
+    Args:
+      log_dir: The folder of an event file.  Exactly one of `log_dir` and `summary_writer` must be given.
+      summary_writer: A `tf.summary.FileWriter`.
+      summary_op: The summary to compute at the end; None for all summaries of the graph, merged.
+      feed_dict: What to feed when the summary is computed.
+
+    Example: ``tf.contrib.training.SummaryAtEndHook(log_dir="/tmp/model/eval")``
+    """
 
     def __init__(
         self, log_dir: Any = None, summary_writer: Any = None, summary_op: Any = None, feed_dict: Any = None

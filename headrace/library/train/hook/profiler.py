@@ -25,6 +25,15 @@ class ProfilerHook(SessionRunHook):
 
     The run is traced (``RunOptions.FULL_TRACE``), which makes it slower; the others are not.  The trace also goes to the event
     file.
+
+    Args:
+      save_steps: Global steps between two traced runs.  Exactly one of `save_steps` and `save_secs` must be given.
+      save_secs: Seconds between two traced runs.
+      output_dir: The folder for the timelines; the working directory by default.
+      show_dataflow: Whether the timeline has arrows from each op to those that use its outputs.
+      show_memory: Whether the timeline has a counter of the memory in use.
+
+    Example: ``tf.train.ProfilerHook(save_steps=500, output_dir="/tmp/model")``
     """
 
     def __init__(

@@ -31,6 +31,12 @@ class ProgressHook(SessionRunHook):
     without tqdm, it is one line every ``every_secs`` seconds and one at the end.  ``last_step`` is the step at which the training
     ends, or None.  ``tensors`` is a dict from labels to tensors, or a list; they are fetched only for what is shown.
 
+    Args:
+      last_step: The global step at which the training ends; None where it is not known, and then no time left is shown.
+      tensors: What to show beside the step: a dict from labels to tensors or their names, or a list of them.
+      every_secs: Seconds between two lines, where lines are printed.
+      file: Where to print, an open text file; None for the standard error.
+
     >>> step = tf.train.get_or_create_global_step()
     >>> train = step.assign_add(1)
     >>> hooks = [tf.train.StopAtStepHook(last_step=20), tf.train.ProgressHook(last_step=20, file=sys.stdout)]

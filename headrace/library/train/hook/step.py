@@ -30,7 +30,19 @@ def checked_global_step(hook: SessionRunHook) -> Any:
 
 
 class StopAtStepHook(SessionRunHook):
-    """Asks for an end after ``num_steps`` more steps, or when the global step reaches ``last_step``."""
+    """Asks for an end after ``num_steps`` more steps, or when the global step reaches ``last_step``.
+
+    Args:
+      num_steps: How many steps to make from where the session starts.  Exactly one of the two must be given.
+      last_step: The global step at which to stop; a session that restores a later one stops after one run.
+
+    >>> train = tf.train.get_or_create_global_step().assign_add(1)
+    >>> with tf.train.MonitoredSession(hooks=[tf.train.StopAtStepHook(num_steps=2)]) as sess:
+    ...     while not sess.should_stop():
+    ...         print(sess.run(train))
+    1
+    2
+    """
 
     def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
         if num_steps is None and last_step is None:
@@ -60,7 +72,13 @@ class StopAtStepHook(SessionRunHook):
 
 
 class GlobalStepWaiterHook(SessionRunHook):
-    """Holds back the first run until others have brought the global step to ``wait_until_step``."""
+    """Holds back the first run until others have brought the global step to ``wait_until_step``.
+
+    Args:
+      wait_until_step: The global step to wait for; 0 or less to wait for nothing.
+
+    Example: ``tf.train.GlobalStepWaiterHook(wait_until_step=1000 * task_index)``
+    """
 
     def __init__(self, wait_until_step: int) -> None:
         self._wait_until_step = wait_until_step

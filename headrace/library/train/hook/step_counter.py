@@ -24,6 +24,14 @@ class StepCounterHook(SessionRunHook):
     """Logs steps per second every ``every_n_steps`` steps or ``every_n_secs`` seconds, and writes them as a summary.
 
     The summary goes to ``summary_writer``, or to the event file of ``output_dir``; without both it is only logged.
+
+    Args:
+      every_n_steps: Global steps between two logs.  Exactly one of `every_n_steps` and `every_n_secs` must be given.
+      every_n_secs: Seconds between two logs; pass ``every_n_steps=None`` with it.
+      output_dir: The folder of an event file, for the summary "global_step/sec".
+      summary_writer: A `tf.summary.FileWriter` to use in place of `output_dir`.
+
+    Example: ``tf.train.StepCounterHook(every_n_steps=500, output_dir="/tmp/model")``
     """
 
     def __init__(

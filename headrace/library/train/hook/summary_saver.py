@@ -21,6 +21,16 @@ class SummarySaverHook(SessionRunHook):
 
     They go to ``summary_writer``, or to the event file of ``output_dir``.  The summaries are computed only in the runs that
     write them.
+
+    Args:
+      save_steps: Global steps between two writes.  Exactly one of `save_steps` and `save_secs` must be given.
+      save_secs: Seconds between two writes.
+      output_dir: The folder of an event file.
+      summary_writer: A `tf.summary.FileWriter` to use in place of `output_dir`.
+      scaffold: A `tf.train.Scaffold`, whose summary op is used.  Exactly one of `scaffold` and `summary_op` must be given.
+      summary_op: A summary, or a list of them.
+
+    Example: ``tf.train.SummarySaverHook(save_steps=100, output_dir="/tmp/model", summary_op=tf.summary.merge_all())``
     """
 
     def __init__(

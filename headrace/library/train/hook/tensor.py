@@ -25,6 +25,13 @@ class LoggingTensorHook(SessionRunHook):
 
     ``tensors`` is a list of tensors or names, or a dict from tags.  ``formatter`` makes the text from a dict of values.
 
+    Args:
+      tensors: A list of tensors or their names, or a dict from tags to them.
+      every_n_iter: Runs between two logs.  Pass this or `every_n_secs`, or neither with `at_end`.
+      every_n_secs: Seconds between two logs.
+      at_end: Whether to log once more when the session ends.
+      formatter: A function from a dict of tags and values to the text to log; None for ``tag = value, ...``.
+
     >>> tf.logging.set_verbosity(tf.logging.INFO)
     >>> loss = tf.constant(0.25)
     >>> with tf.train.MonitoredSession(hooks=[tf.train.LoggingTensorHook({'loss': loss}, every_n_iter=10)]) as sess:
@@ -97,7 +104,18 @@ class NanLossDuringTrainingError(RuntimeError):
 
 
 class NanTensorHook(SessionRunHook):
-    """Watches a loss: when it is NaN, raises `NanLossDuringTrainingError`, or with ``fail_on_nan_loss=False`` ends the loop."""
+    """Watches a loss: when it is NaN, raises `NanLossDuringTrainingError`, or with ``fail_on_nan_loss=False`` ends the loop.
+
+    Args:
+      loss_tensor: The scalar to watch.
+      fail_on_nan_loss: Whether NaN is an error; if False it is logged and ends the training.
+
+    >>> loss = tf.constant(float('nan'))
+    >>> with tf.train.MonitoredSession(hooks=[tf.train.NanTensorHook(loss)]) as sess:
+    ...     value = sess.run(loss)
+    Traceback (most recent call last):
+    NanLossDuringTrainingError: NaN loss during training.
+    """
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
         self._loss_tensor = loss_tensor
@@ -118,6 +136,10 @@ class NanTensorHook(SessionRunHook):
 
 class FinalOpsHook(SessionRunHook):
     """Evaluates ``final_ops`` at the end; the values are in `final_ops_values`.
+
+    Args:
+      final_ops: A tensor, or a list or dict of tensors.
+      final_ops_feed_dict: What to feed when they are computed.
 
     >>> total = tf.Variable(0)
     >>> hook = tf.train.FinalOpsHook(total)
@@ -154,7 +176,17 @@ class FinalOpsHook(SessionRunHook):
 
 
 class FeedFnHook(SessionRunHook):
-    """Feeds what ``feed_fn()`` returns, a dict, in each run."""
+    """Feeds what ``feed_fn()`` returns, a dict, in each run.
+
+    Args:
+      feed_fn: A function without arguments that returns a dict from tensors to values; it is called before each run.
+
+    >>> x = tf.placeholder(tf.int32, [])
+    >>> twice = 2 * x
+    >>> with tf.train.MonitoredSession(hooks=[tf.train.FeedFnHook(lambda: {x: 3})]) as sess:
+    ...     print(sess.run(twice))
+    6
+    """
 
     def __init__(self, feed_fn: Callable[[], Mapping[Any, Any]]) -> None:
         if not callable(feed_fn):

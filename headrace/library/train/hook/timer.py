@@ -11,6 +11,10 @@ from headrace.core.source import at
 class SecondOrStepTimer:
     """Is due every ``every_secs`` seconds or every ``every_steps`` steps; the first time immediately.
 
+    Args:
+      every_secs: Seconds between two times at which it is due.  Exactly one of the two must be given.
+      every_steps: Steps between two times at which it is due.
+
     >>> timer = tf.train.SecondOrStepTimer(every_steps=10)
     >>> [step for step in range(25) if timer.should_trigger_for_step(step) and timer.update_last_triggered_step(step)]
     [0, 10, 20]

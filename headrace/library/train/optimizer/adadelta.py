@@ -11,7 +11,18 @@ from headrace.library.train.optimizer.optimizer import Optimizer, cast
 
 
 class AdadeltaOptimizer(Optimizer):
-    """Scales each step by the ratio of the decaying means of past steps and past gradients."""
+    """Scales each step by the ratio of the decaying means of past steps and past gradients.
+
+    Args:
+      learning_rate: The factor of each step: a number, a tensor, or a function that returns one of them.  The paper's is 1.0.
+      rho: The weight of the old mean, of gradients and of steps.
+      epsilon: What is added to both means before the root is taken.
+      use_locking: Whether updates of one variable exclude each other.
+      name: The prefix of the names of the ops.
+
+    >>> w = tf.Variable(1.0)
+    >>> train = tf.train.AdadeltaOptimizer(1.0).minimize(tf.square(w))
+    """
 
     def __init__(
         self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: Any = 1e-8, use_locking: bool = False,

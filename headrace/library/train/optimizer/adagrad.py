@@ -15,7 +15,17 @@ from headrace.library.train.optimizer.optimizer import Optimizer, cast
 
 
 class AdagradOptimizer(Optimizer):
-    """Each weight's rate is ``learning_rate / sqrt(accumulator)``, the accumulator summing its squared gradients."""
+    """Each weight's rate is ``learning_rate / sqrt(accumulator)``, the accumulator summing its squared gradients.
+
+    Args:
+      learning_rate: A number, a tensor, or a function that returns one of them.
+      initial_accumulator_value: The accumulators' start, above 0.
+      use_locking: Whether updates of one variable exclude each other.
+      name: The prefix of the names of the ops and slots.
+
+    >>> w = tf.Variable(1.0)
+    >>> train = tf.train.AdagradOptimizer(0.1).minimize(tf.square(w))
+    """
 
     def __init__(
         self, learning_rate: Any, initial_accumulator_value: float = 0.1, use_locking: bool = False,
@@ -56,7 +66,19 @@ class AdagradOptimizer(Optimizer):
 
 
 class ProximalAdagradOptimizer(Optimizer):
-    """Adagrad followed by the proximal map of an L1 and an L2 penalty."""
+    """Adagrad followed by the proximal map of an L1 and an L2 penalty.
+
+    Args:
+      learning_rate: A number or a tensor.
+      initial_accumulator_value: The accumulators' start, above 0.
+      l1_regularization_strength: The factor of the L1 penalty, at least 0.
+      l2_regularization_strength: The factor of the L2 penalty, at least 0.
+      use_locking: Whether updates of one variable exclude each other.
+      name: The prefix of the names of the ops and slots.
+
+    >>> w = tf.Variable(1.0)
+    >>> train = tf.train.ProximalAdagradOptimizer(0.1, l1_regularization_strength=0.001).minimize(tf.square(w))
+    """
 
     def __init__(
         self, learning_rate: Any, initial_accumulator_value: float = 0.1, l1_regularization_strength: float = 0.0,
@@ -105,6 +127,18 @@ class AdagradDAOptimizer(Optimizer):
     """Adagrad with dual averaging: regularises by the global step, so that weights stay zero unless clearly needed.
 
     ``global_step`` is the variable the training loop counts with; the update reads it and never changes it.
+
+    Args:
+      learning_rate: A number or a tensor.
+      global_step: The variable that counts the steps.
+      initial_gradient_squared_accumulator_value: The start of the sums of squared gradients, above 0.
+      l1_regularization_strength: The factor of the L1 penalty, at least 0.
+      l2_regularization_strength: The factor of the L2 penalty, at least 0.
+      use_locking: Whether updates of one variable exclude each other.
+      name: The prefix of the names of the ops and slots.
+
+    >>> w, step = tf.Variable(1.0), tf.train.get_or_create_global_step()
+    >>> train = tf.train.AdagradDAOptimizer(0.1, step).minimize(tf.square(w), global_step=step)
     """
 
     def __init__(

@@ -18,6 +18,14 @@ class AdamOptimizer(Optimizer):
 
     ``epsilon`` is the paper's "epsilon hat".  Sparse gradients decay all of m and v and move every row, as in TF1.
 
+    Args:
+      learning_rate: A number, a tensor, or a function that returns one of them; so are the next three.
+      beta1: The weight of the old mean of gradients.
+      beta2: The weight of the old mean of squared gradients.
+      epsilon: What is added to the root of the mean square, so that no division is by zero.
+      use_locking: Whether updates of one variable exclude each other.
+      name: The prefix of the names of the ops and slots.
+
     >>> w = tf.Variable(5.0)
     >>> train = tf.train.AdamOptimizer(learning_rate=0.1).minimize(tf.square(w - 3.0))
     >>> with tf.Session() as sess:
@@ -82,16 +90,10 @@ class AdamOptimizer(Optimizer):
     def _apply_sparse_shared(self, grad: Any, var: Any, indices: Any, scatter_add: Any) -> Any:
         beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._scalars(var)
         rate = _div(_mul(rate, raw_ops.Sqrt(_one_minus(beta2_power))), _one_minus(beta1_power))
-        m = self.get_slot(var, "m")
-        fresh = _mul(grad, _one_minus(beta1))
-        decayed = update("Assign", m, _mul(m, beta1), use_locking=self._use_locking)
-        with control_dependencies([decayed]):
-            m_t = scatter_add(m, indices, fresh)
-        v = self.get_slot(var, "v")
-        fresh = _mul(_mul(grad, grad), _one_minus(beta2))
-        decayed = update("Assign", v, _mul(v, beta2), use_locking=self._use_locking)
-        with control_dependencies([decayed]):
-            v_t = scatter_add(v, indices, fresh)
+        m_t = _decay_and_scatter(self.get_slot(var, "m"), indices, grad, beta1, scatter_add, self._use_locking)
+        v_t = _decay_and_scatter(
+            self.get_slot(var, "v"), indices, _mul(grad, grad), beta2, scatter_add, self._use_locking
+        )
         root = raw_ops.Sqrt(v_t)
         step = _div(_mul(rate, m_t), raw_ops.AddV2(root, epsilon, name="add"))
         moved = update("AssignSub", var, step, use_locking=self._use_locking)
@@ -104,6 +106,22 @@ class AdamOptimizer(Optimizer):
             for power, beta in zip(powers, (self._beta1_t, self._beta2_t), strict=True):
                 updates.append(update("Assign", power, _mul(power, beta), use_locking=self._use_locking))
         return group(*update_ops, *updates, name=name_scope)
+
+
+def decay_and_scatter(mean: Any, indices: Any, rows: Any, beta: Any, use_locking: bool = True) -> Any:
+    """The variable ``mean`` times ``beta``, and rows of what is new added: the variable after that."""
+
+    def scatter_add(ref: Any, indices: Any, rows: Any) -> Any:
+        return update("ScatterAdd", ref, indices, rows, use_locking=use_locking)
+
+    return _decay_and_scatter(mean, indices, rows, beta, scatter_add, use_locking)
+
+
+def _decay_and_scatter(mean: Any, indices: Any, rows: Any, beta: Any, scatter_add: Any, use_locking: bool) -> Any:
+    fresh = _mul(rows, _one_minus(beta))
+    decayed = update("Assign", mean, _mul(mean, beta), use_locking=use_locking)
+    with control_dependencies([decayed]):
+        return scatter_add(mean, indices, fresh)
 
 
 def _mul(x: Any, y: Any) -> Any:

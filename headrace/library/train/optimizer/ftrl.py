@@ -12,7 +12,23 @@ from headrace.library.train.optimizer.optimizer import Optimizer, cast
 
 
 class FtrlOptimizer(Optimizer):
-    """Follow the regularised leader, with L1, L2 and, unless zero, gradient-time L2 ("shrinkage") penalties."""
+    """Follow the regularised leader, with L1, L2 and, unless zero, gradient-time L2 ("shrinkage") penalties.
+
+    Args:
+      learning_rate: A number, a tensor, or a function that returns one of them.
+      learning_rate_power: How the rate falls with the accumulator, at most 0: -0.5 as in Adagrad, 0 for a fixed rate.
+      initial_accumulator_value: The accumulators' start, at least 0.
+      l1_regularization_strength: The factor of the L1 penalty, at least 0.
+      l2_regularization_strength: The factor of the L2 penalty, at least 0.
+      use_locking: Whether updates of one variable exclude each other.
+      name: The prefix of the names of the ops.
+      accum_name: The name of the slot of accumulators; None for `name`.
+      linear_name: The name of the slot of linear terms; None for `name`.
+      l2_shrinkage_regularization_strength: The factor of an L2 penalty that acts on gradients only, at least 0.
+
+    >>> w = tf.Variable(1.0)
+    >>> train = tf.train.FtrlOptimizer(0.1, l1_regularization_strength=0.001).minimize(tf.square(w))
+    """
 
     def __init__(
         self, learning_rate: Any, learning_rate_power: Any = -0.5, initial_accumulator_value: float = 0.1,

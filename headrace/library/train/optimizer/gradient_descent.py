@@ -13,6 +13,11 @@ from headrace.library.train.optimizer.optimizer import Optimizer, cast
 class GradientDescentOptimizer(Optimizer):
     """``var -= learning_rate * gradient``.
 
+    Args:
+      learning_rate: A number, a tensor, or a function that returns one of them.
+      use_locking: Whether updates of one variable exclude each other.
+      name: The prefix of the names of the ops.
+
     >>> w = tf.Variable(5.0)
     >>> train = tf.train.GradientDescentOptimizer(0.25).minimize(tf.square(w - 3.0))
     >>> with tf.Session() as sess:
@@ -43,7 +48,18 @@ class GradientDescentOptimizer(Optimizer):
 
 
 class ProximalGradientDescentOptimizer(Optimizer):
-    """Gradient descent followed by the proximal map of ``l1 |var| + l2/2 var^2`` (Duchi and Singer, 2009)."""
+    """Gradient descent followed by the proximal map of ``l1 |var| + l2/2 var^2`` (Duchi and Singer, 2009).
+
+    Args:
+      learning_rate: A number or a tensor.
+      l1_regularization_strength: The factor of the L1 penalty, at least 0.
+      l2_regularization_strength: The factor of the L2 penalty, at least 0.
+      use_locking: Whether updates of one variable exclude each other.
+      name: The prefix of the names of the ops.
+
+    >>> w = tf.Variable(1.0)
+    >>> train = tf.train.ProximalGradientDescentOptimizer(0.1, l1_regularization_strength=0.001).minimize(tf.square(w))
+    """
 
     def __init__(
         self, learning_rate: Any, l1_regularization_strength: float = 0.0, l2_regularization_strength: float = 0.0,

@@ -29,6 +29,16 @@ class LBFGSOptimizer(Optimizer):
 
     ``history`` is the number of past steps remembered, ``max_step`` limits the length of a step over all variables.
     The first step, and any whose direction would go uphill, follows the gradient, no longer than ``learning_rate``.
+
+    Args:
+      learning_rate: The factor of each step: a number, a tensor, or a function that returns one of them.
+      history: How many past steps are remembered, at least 1.
+      max_step: The longest step over all variables together; None for no limit.
+      use_locking: Accepted as other optimizers do; it changes nothing.
+      name: The prefix of the names of the ops.
+
+    >>> w = tf.Variable([3.0, -2.0])
+    >>> train = tf.contrib.opt.LBFGSOptimizer(history=5).minimize(tf.reduce_sum(tf.square(w)))
     """
 
     def __init__(

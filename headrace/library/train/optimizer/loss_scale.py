@@ -22,7 +22,14 @@ from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
 
 
 class LossScale:
-    """What the loss is multiplied by.  Calling it gives the scale; ``update(grads)`` adapts it to a step's gradients."""
+    """What the loss is multiplied by.  Calling it gives the scale; ``update(grads)`` adapts it to a step's gradients.
+
+    It is a base class: make a `FixedLossScale` or a `DynamicLossScale`, or write a subclass with ``__call__``, ``update`` and
+    ``get_config``.
+
+    >>> issubclass(tf.train.experimental.FixedLossScale, tf.train.experimental.LossScale)
+    True
+    """
 
     def __init__(self) -> None:
         self._weights: dict[tuple[str, Any], Any] = {}
@@ -53,7 +60,14 @@ class LossScale:
 
 
 class FixedLossScale(LossScale):
-    """Always the same scale."""
+    """Always the same scale.
+
+    Args:
+      loss_scale_value: The scale, a Python number of at least 1.
+
+    >>> print(tf.Session().run(tf.train.experimental.FixedLossScale(128)()))
+    128.0
+    """
 
     def __init__(self, loss_scale_value: float) -> None:
         super().__init__()
@@ -79,7 +93,16 @@ def _all_finite(grads: Any) -> Any:
 
 
 class DynamicLossScale(LossScale):
-    """Grows after ``increment_period`` steps with finite gradients, shrinks whenever there are others."""
+    """Grows after ``increment_period`` steps with finite gradients, shrinks whenever there are others.
+
+    Args:
+      initial_loss_scale: The scale of the first step.
+      increment_period: How many steps in a row must have finite gradients before the scale grows.
+      multiplier: What the scale is multiplied by when it grows, and divided by when it shrinks, down to 1.
+
+    >>> tf.train.experimental.DynamicLossScale(increment_period=100).get_config()['increment_period']
+    100
+    """
 
     def __init__(
         self, initial_loss_scale: float = 32768, increment_period: int = 2000, multiplier: float = 2.0
@@ -91,9 +114,9 @@ class DynamicLossScale(LossScale):
             float(multiplier),
         )
 
-    initial_loss_scale = property(lambda self: self._initial)
-    increment_period = property(lambda self: self._period)
-    multiplier = property(lambda self: self._multiplier)
+    initial_loss_scale = property(lambda self: self._initial, doc="The scale of the first step.")
+    increment_period = property(lambda self: self._period, doc="How many good steps in a row make the scale grow.")
+    multiplier = property(lambda self: self._multiplier, doc="The factor by which the scale grows and shrinks.")
 
     @property
     def _current(self) -> Any:
@@ -138,6 +161,10 @@ def loss_scale_of(loss_scale: Any) -> LossScale:
 
 class MixedPrecisionLossScaleOptimizer(Optimizer):
     """Another optimizer, on a scaled loss; steps whose gradients are not all finite change nothing.
+
+    Args:
+      opt: The optimizer that applies the gradients, after they are divided by the scale.
+      loss_scale: A number, "dynamic", or a `tf.train.experimental.LossScale`.
 
     >>> w = tf.Variable(3.0)
     >>> opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(tf.train.GradientDescentOptimizer(0.5), 128)
@@ -206,7 +233,14 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
 
 
 class LossScaleManager(LossScale):
-    """contrib's form: ``get_loss_scale`` and ``update_loss_scale(finite_grads)``."""
+    """contrib's form: ``get_loss_scale`` and ``update_loss_scale(finite_grads)``.
+
+    It is a base class: make a `FixedLossScaleManager` or an `ExponentialUpdateLossScaleManager`, or write a subclass with these
+    two methods.
+
+    >>> issubclass(tf.contrib.mixed_precision.FixedLossScaleManager, tf.contrib.mixed_precision.LossScaleManager)
+    True
+    """
 
     def get_loss_scale(self) -> Any:
         """The scale."""
@@ -225,7 +259,14 @@ class LossScaleManager(LossScale):
 
 
 class FixedLossScaleManager(LossScaleManager):
-    """Always the same scale; steps with infinite gradients are left out."""
+    """Always the same scale; steps with infinite gradients are left out.
+
+    Args:
+      loss_scale: The scale, a number of at least 1.
+
+    >>> print(tf.Session().run(tf.contrib.mixed_precision.FixedLossScaleManager(64).get_loss_scale()))
+    64.0
+    """
 
     def __init__(self, loss_scale: float) -> None:
         super().__init__()
@@ -241,7 +282,19 @@ class FixedLossScaleManager(LossScaleManager):
 
 
 class ExponentialUpdateLossScaleManager(LossScaleManager):
-    """Times ``incr_ratio`` after that many good steps in a row, times ``decr_ratio`` after that many bad ones."""
+    """Times ``incr_ratio`` after that many good steps in a row, times ``decr_ratio`` after that many bad ones.
+
+    Args:
+      init_loss_scale: The scale of the first step.
+      incr_every_n_steps: How many steps in a row must have finite gradients before the scale grows.
+      decr_every_n_nan_or_inf: How many steps, not only in a row, must have other gradients before it shrinks.
+      incr_ratio: What the scale is multiplied by when it grows, above 1.
+      decr_ratio: What the scale is multiplied by when it shrinks, below 1.
+
+    >>> manager = tf.contrib.mixed_precision.ExponentialUpdateLossScaleManager(1024.0, incr_every_n_steps=1000)
+    >>> manager.get_loss_scale().dtype.name
+    'float32'
+    """
 
     def __init__(
         self, init_loss_scale: float, incr_every_n_steps: int, decr_every_n_nan_or_inf: int = 2, incr_ratio: float = 2,
@@ -265,7 +318,8 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
             due = math.greater_equal(ups + 1, self._every)
             larger = now * self._up
             larger = cond(math.is_finite(larger), lambda: larger, lambda: now)
-            return cond(due, lambda: larger, lambda: now), cond(due, lambda: zero, lambda: ups + 1), zero
+            scale_and_good = cond(due, lambda: larger, lambda: now), cond(due, lambda: zero, lambda: ups + 1)
+            return *scale_and_good, cond(due, lambda: zero, lambda: downs)
 
         def broken() -> Any:
             due = math.greater_equal(downs + 1, self._bad_every)
@@ -277,7 +331,16 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
 
 
 class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
-    """contrib.mixed_precision's name for it; takes a loss scale manager."""
+    """contrib.mixed_precision's name for it; takes a loss scale manager.
+
+    Args:
+      opt: The optimizer that applies the gradients, after they are divided by the scale.
+      loss_scale_manager: A `tf.contrib.mixed_precision.LossScaleManager`.
+
+    >>> manager = tf.contrib.mixed_precision.FixedLossScaleManager(128)
+    >>> opt = tf.contrib.mixed_precision.LossScaleOptimizer(tf.train.GradientDescentOptimizer(0.5), manager)
+    >>> train = opt.minimize(tf.square(tf.Variable(3.0)))
+    """
 
     def __init__(self, opt: Optimizer, loss_scale_manager: Any) -> None:
         super().__init__(opt, loss_scale_manager)

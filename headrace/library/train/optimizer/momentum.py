@@ -15,6 +15,13 @@ class MomentumOptimizer(Optimizer):
 
     With ``use_nesterov`` the gradient is taken where the accumulation alone would lead (Sutskever et al., 2013).
 
+    Args:
+      learning_rate: A number, a tensor, or a function that returns one of them; so is `momentum`.
+      momentum: The part of the accumulation that is left for the next step.
+      use_locking: Whether updates of one variable exclude each other.
+      name: The prefix of the names of the ops and slots.
+      use_nesterov: Whether to use Nesterov's momentum.
+
     >>> w = tf.Variable(5.0)
     >>> optimizer = tf.train.MomentumOptimizer(0.1, momentum=0.9, use_nesterov=True)
     >>> train = optimizer.minimize(tf.square(w - 3.0))

@@ -21,7 +21,9 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices, convert_to_tensor_or_indexed_slices
+from headrace.library.control import replica
 from headrace.library.control.dependency import group, tuple_
+from headrace.library.control.replica import ReduceOp
 from headrace.library.scope import colocate_with, control_dependencies, init_scope, name_scope
 from headrace.library.state.partitioned_variable import PartitionedVariable
 from headrace.library.state.resource_variable import is_resource_variable
@@ -49,7 +51,19 @@ def cast(value: Any, dtype: DType) -> Tensor:
 
 
 class Optimizer:
-    """Minimises losses by changing variables.  Building is not thread-safe; the ops are as ``use_locking`` says."""
+    """Minimises losses by changing variables.  Building is not thread-safe; the ops are as ``use_locking`` says.
+
+    It is the base class of all optimizers: programs make one of those and call its methods.
+
+    Args:
+      use_locking: Whether updates of one variable exclude each other.
+      name: The prefix of the names of the ops and slots; not empty.
+
+    >>> w = tf.Variable(4.0)
+    >>> optimizer = tf.train.GradientDescentOptimizer(0.5)
+    >>> [(gradient, variable)] = optimizer.compute_gradients(tf.square(w))
+    >>> train = optimizer.apply_gradients([(tf.clip_by_norm(gradient, 1.0), variable)])
+    """
 
     GATE_NONE = 0  # gradients may be applied while others are still computed: most parallel, results may vary
     GATE_OP = 1  # all gradients of an op are computed before any is used
@@ -64,6 +78,7 @@ class Optimizer:
         self._non_slot_dict: dict[tuple[str, Any], Any] = {}
 
     def get_name(self) -> str:
+        """The name that was given to the optimizer."""
         return self._name
 
     # ---- what users call
@@ -105,6 +120,7 @@ class Optimizer:
         if not hasattr(loss, "dtype"):
             raise TypeError(f"loss must be a Tensor that depends on the variables, got {loss!r} {at()}")
         self._assert_valid_dtypes([loss])
+        loss = _shared_loss(loss)
         if grad_loss is not None:
             self._assert_valid_dtypes([grad_loss])
         graph = context.get_default_graph()
@@ -142,6 +158,10 @@ class Optimizer:
         variables = [v for g, v, _ in converted if g is not None]
         if not variables:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v, _ in converted]}. {at()}")
+        here = replica.replica_context("apply_gradients, which minimize calls,")
+        if here is not None:
+            own = [(g, v) for g, v, _ in converted if g is not None]
+            return here.merge_call(self._applied_together, args=(own, global_step, name))
         if context.executing_eagerly():
             return self._apply_eagerly(converted, variables, global_step, name)
         with init_scope():
@@ -159,11 +179,38 @@ class Optimizer:
                 with control_dependencies([self._finish(updates, "update")]), colocate_with(global_step):
                     one = convert_to_tensor(1, dtype=global_step.dtype.base_dtype, name="value")
                     result = update("AssignAdd", global_step, one, name=scope)
-        operation: Operation = result if isinstance(result, Operation) else result.op
-        collected = context.get_default_graph().get_collection_ref(GraphKeys.TRAIN_OP)
-        if operation not in collected:
-            collected.append(operation)
-        return operation
+        return _collected(result)
+
+    def _applied_together(self, strategy: Any, pairs: GradsAndVars, global_step: Any, name: str | None) -> Any:
+        """Applies the sums of the gradients of all replicas of a distribution strategy."""
+        extended = strategy.extended
+        sums = extended.batch_reduce_to(ReduceOp.SUM, pairs)
+        variables = [v for _, v in pairs]
+        with init_scope():
+            self._create_slots(variables)
+        with name_scope(name, self._name) as scope:
+            self._prepare()
+            updates = [
+                extended.update(v, self._update_copy, args=(g,), group=False)
+                for v, g in zip(variables, sums, strict=True)
+            ]
+            places = extended.non_slot_devices(variables)
+            finished = extended.update_non_slot(
+                places, self._finish, args=(_by_copy(updates, len(places)), "update"), group=False
+            )
+            if context.executing_eagerly():
+                return None if global_step is None else extended.update(global_step, _increase)
+            if global_step is None:
+                result = group(*finished, name=scope)
+            else:
+                with control_dependencies(finished):
+                    increased = extended.update(global_step, _increase, group=False)
+                result = group(*increased, name=scope)
+        return _collected(result)
+
+    def _update_copy(self, variable: Any, grad: Any) -> Any:
+        with name_scope("update_" + variable.op.name):
+            return _processor(variable).update_op(self, grad)
 
     def _apply_eagerly(
         self, converted: Sequence[tuple[Any, Any, Any]], variables: Sequence[Any], global_step: Any, name: str | None
@@ -187,7 +234,7 @@ class Optimizer:
         with GradientTape() as tape:
             if var_list is not None:
                 tape.watch(_flat(var_list))
-            value = loss()
+            value = _shared_loss(loss())
             variables = list(tape.watched_variables()) if var_list is None else _flat(var_list)
         self._assert_valid_dtypes([value])
         if not variables:
@@ -196,7 +243,8 @@ class Optimizer:
 
     def get_slot(self, var: Any, name: str) -> Any:
         """The variable called ``name`` ("momentum", "m" ...) that the optimizer keeps beside ``var``, or None."""
-        return self._slots.get(name, {}).get(_var_key(var))
+        slot = self._slots.get(name, {}).get(var_key(var))
+        return slot if slot is None else replica.beside(slot, var)
 
     def get_slot_names(self) -> list[str]:
         """The names of all slots made so far, each once, sorted."""
@@ -289,7 +337,7 @@ class Optimizer:
 
     def _slot(self, var: Any, slot_name: str, make: Callable[[], Any]) -> Any:
         slots = self._slot_dict(slot_name)
-        key = _var_key(var)
+        key = var_key(var)
         if key not in slots:
             slots[key] = make()
         return slots[key]
@@ -299,7 +347,7 @@ class Optimizer:
         graph = colocate_with.op.graph
         variable = self._non_slot_dict.get((name, graph))
         if variable is None:
-            with graph.colocate_with(colocate_with.op):
+            with slot_creator.place_beside(colocate_with):
                 use_resource = is_resource_variable(colocate_with)
                 variable = Variable(initial_value, name=name, trainable=False, use_resource=use_resource)
             self._non_slot_dict[name, graph] = variable
@@ -307,17 +355,47 @@ class Optimizer:
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
         graph = graph or context.get_default_graph()
-        return self._non_slot_dict.get((name, getattr(graph, "root", graph)))  # variables are made outside bodies
+        found = self._non_slot_dict.get((name, getattr(graph, "root", graph)))  # variables are made outside bodies
+        return replica.local(found)
 
     def _non_slot_variables(self) -> Any:
         return self._non_slot_dict.values()
+
+
+def _shared_loss(loss: Any) -> Any:
+    """The part that a replica's loss has in the mean of all replicas, or the loss itself where their sum is wanted."""
+    mode = replica.current()
+    if mode is None or replica.loss_reduction() is not ReduceOp.MEAN:
+        return loss
+    count = mode.strategy.num_replicas_in_sync
+    return loss if count == 1 else raw_ops.Mul(loss, convert_to_tensor(1.0 / count, dtype=loss.dtype.base_dtype))
+
+
+def _increase(step: Any) -> Any:
+    return update("AssignAdd", step, convert_to_tensor(1, dtype=step.dtype.base_dtype, name="value"))
+
+
+def _by_copy(updates: list[tuple[Any, ...]], copies: int) -> Any:
+    """The updates of all variables that are beside each copy of what the optimizer keeps; all of them where these differ."""
+    if all(len(update_ops) == copies for update_ops in updates):
+        return replica.Copies(tuple([ops[number] for ops in updates] for number in range(copies)))
+    return [op for update_ops in updates for op in update_ops]
+
+
+def _collected(result: Any) -> Operation:
+    operation: Operation = result if isinstance(result, Operation) else result.op
+    collected = context.get_default_graph().get_collection_ref(GraphKeys.TRAIN_OP)
+    if operation not in collected:
+        collected.append(operation)
+    return operation
 
 
 def _overrides(optimizer: Optimizer, method: str) -> bool:
     return getattr(type(optimizer), method) is not getattr(Optimizer, method)
 
 
-def _var_key(var: Any) -> Any:
+def var_key(var: Any) -> Any:
+    var = replica.first(var)
     graph = var.op.graph
     return var.op if graph.executing_eagerly else (graph, var.op.name)  # eager variables may share a name
 

@@ -12,7 +12,20 @@ from headrace.library.train.optimizer.optimizer import Optimizer, cast
 
 
 class RMSPropOptimizer(Optimizer):
-    """Divides the gradient by the root of a decaying mean of its square, less its squared mean if ``centered``."""
+    """Divides the gradient by the root of a decaying mean of its square, less its squared mean if ``centered``.
+
+    Args:
+      learning_rate: A number, a tensor, or a function that returns one of them; so are the next three.
+      decay: The weight of the old mean of squared gradients.
+      momentum: The part of the last step that is added to the next; 0 for none.
+      epsilon: What is added to the mean square, so that no division is by zero.
+      use_locking: Whether updates of one variable exclude each other.
+      centered: Whether to divide by an estimate of the variance, for which the mean of the gradients is kept too.
+      name: The prefix of the names of the ops and slots.
+
+    >>> w = tf.Variable(1.0)
+    >>> train = tf.train.RMSPropOptimizer(0.01, decay=0.9).minimize(tf.square(w))
+    """
 
     def __init__(
         self, learning_rate: Any, decay: Any = 0.9, momentum: Any = 0.0, epsilon: Any = 1e-10,

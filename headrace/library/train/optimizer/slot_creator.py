@@ -12,9 +12,10 @@ from headrace.core.dtypes import as_dtype
 from headrace.core.shape import as_shape
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant
+from headrace.library.control import replica
 from headrace.library.scope import colocate_with
 from headrace.library.state.initializers import Zeros
-from headrace.library.state.variable import SaveSliceInfo
+from headrace.library.state.variable_def import SaveSliceInfo
 from headrace.library.state.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
@@ -42,10 +43,18 @@ def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_
     return create_slot(primary, zeros, name, colocate_with_primary)
 
 
+def place_beside(primary: Any) -> Any:
+    """Where a slot is made: on the device of the variable or, as of that, with a copy on each device of the copies."""
+    mode = replica.current()
+    if mode is None or mode.strategy._is_default:
+        return colocate_with(primary)
+    return mode.strategy.extended.colocate_vars_with(primary)
+
+
 def _create(
     primary: Any, initializer: Any, shape: Any, dtype: Any, name: str, validate_shape: bool, colocate: bool
 ) -> Any:
-    place = colocate_with(primary) if colocate else contextlib.nullcontext()
+    place = place_beside(primary) if colocate else contextlib.nullcontext()
     with variable_scope(None, f"{primary.op.name}/{name}"), place:
         scope = get_variable_scope()
         partitioner = scope.partitioner

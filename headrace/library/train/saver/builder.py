@@ -26,7 +26,14 @@ Shards = Sequence[tuple[str, list[Saveable]]]  # by device
 
 
 class BaseSaverBuilder:
-    """Builds the nodes; subclass it to save or restore by other ops.  It restores each tensor by a node of its own."""
+    """Builds the nodes; subclass it to save or restore by other ops.  It restores each tensor by a node of its own.
+
+    Args:
+      write_version: The format of the checkpoints: ``tf.train.SaverDef.V2`` or ``V1``.
+
+    >>> v = tf.Variable(1.0)
+    >>> saver = tf.train.Saver(builder=tf.train.BaseSaverBuilder())
+    """
 
     SaveSpec = saving.SaveSpec
     SaveableObject = saving.SaveableObject

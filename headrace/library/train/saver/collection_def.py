@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from headrace.core.proto import protos
 from headrace.core.queue_runner_def import queue_runner_def_class
+from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
 from headrace.library import log
 from headrace.library.compat import as_bytes
-from headrace.library.state.variable import SaveSliceInfo, Variable, VariableDef
-from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization
+from headrace.library.state.variable import Variable
+from headrace.library.state.variable_def import VariableDef
 from headrace.library.train.queue_runner import QueueRunner
+from headrace.library.train.saver.proto_function import (
+    get_collection_proto_type,
+    get_from_proto_function,
+    get_to_proto_function,
+)
+from headrace.library.train.saver.variable_message import decoded_variable, encoded_variable
 
 VARIABLES = (
     GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES,
@@ -45,13 +53,16 @@ def _fill(definition: Any, key: str, elements: list[Any], scope: str | None, gra
     if not elements:
         return
     first = elements[0]
-    if key in (*VARIABLES, GraphKeys.QUEUE_RUNNERS, GraphKeys.SAVERS) and hasattr(first, "to_proto"):
+    to_proto = get_to_proto_function(key)
+    if to_proto is not None:
+        definition.bytes_list.value.extend(_registered_messages(key, to_proto, elements, scope))
+    elif key in (*VARIABLES, GraphKeys.QUEUE_RUNNERS, GraphKeys.SAVERS) and hasattr(first, "to_proto"):
         nodes = {node.name: node for node in graph_def.node}
         for element in elements:
             message = element.to_proto(scope)
             if message is not None:
                 is_variable = isinstance(message, VariableDef)
-                encoded = _variable_message(_as_written(message, nodes)) if is_variable else message
+                encoded = encoded_variable(_as_written(message, nodes)) if is_variable else message
                 definition.bytes_list.value.append(encoded.SerializeToString())
     elif isinstance(first, (Tensor, Operation, Variable)):
         if names := [element.name for element in elements if element.name.startswith(prefix)]:
@@ -69,6 +80,21 @@ def _fill(definition: Any, key: str, elements: list[Any], scope: str | None, gra
         raise TypeError(f"a {type(first).__name__} has no message")
 
 
+def _registered_messages(key: str, to_proto: Any, elements: list[Any], scope: str | None) -> Iterator[bytes]:
+    """The messages of a collection for which the program has registered functions."""
+    proto_type = get_collection_proto_type(key)
+    for element in elements:
+        message = to_proto(element, export_scope=scope)
+        if message is None:
+            continue
+        if proto_type is not None and not isinstance(message, proto_type):
+            raise ValueError(
+                f"collection {key!r}: the registered to_proto returned {message!r} of type {type(message).__name__}; "
+                f"registered is {proto_type.__name__} {at()}"
+            )
+        yield message.SerializeToString()
+
+
 def _as_written(definition: VariableDef, nodes: dict[str, Any]) -> VariableDef:
     """What describes the variable as the GraphDef has it: one whose handle goes into a body is written as a resource."""
     handle, initializer = nodes.get(definition.variable_name.split(":")[0]), nodes.get(definition.initializer_name)
@@ -81,22 +107,6 @@ def _as_written(definition: VariableDef, nodes: dict[str, Any]) -> VariableDef:
 def _is_any(element: Any) -> bool:
     """Whether it is a message that holds another of any type, as the assets of a SavedModel are."""
     return getattr(getattr(element, "DESCRIPTOR", None), "full_name", "") == "google.protobuf.Any"
-
-
-def _variable_message(definition: VariableDef) -> Any:
-    message = protos().VariableDef(
-        variable_name=definition.variable_name, initial_value_name=definition.initial_value_name,
-        initializer_name=definition.initializer_name, snapshot_name=definition.snapshot_name,
-        trainable=definition.trainable, is_resource=definition.is_resource,
-        synchronization=definition.synchronization.value, aggregation=definition.aggregation.value,
-    )  # fmt: skip
-    info = definition.save_slice_info_def
-    if info is not None:
-        part = message.save_slice_info_def
-        part.full_name = info.full_name
-        for field in ("full_shape", "var_offset", "var_shape"):
-            getattr(part, field).extend(int(size) for size in getattr(info, field))
-    return message
 
 
 def add_collection_def(
@@ -123,7 +133,11 @@ def restore_collections(meta_graph: Any, import_scope: str | None) -> None:
         values = getattr(definition, kind).value if kind else []
         if key == GraphKeys.SAVERS:
             continue  # for the module of savers
-        if kind == "bytes_list" and key in VARIABLES:
+        from_proto, proto_type = get_from_proto_function(key), get_collection_proto_type(key)
+        if kind == "bytes_list" and from_proto is not None and proto_type is not None:
+            for data in values:
+                graph.add_to_collection(key, from_proto(proto_type.FromString(data), import_scope=import_scope))
+        elif kind == "bytes_list" and key in VARIABLES:
             for data in values:
                 graph.add_to_collection(key, _variable(data, import_scope, variables))
         elif kind == "bytes_list" and key == GraphKeys.QUEUE_RUNNERS:
@@ -154,24 +168,8 @@ def _variable(data: bytes, scope: str | None, variables: dict[str, Any]) -> Any:
     message = protos().VariableDef.FromString(data)
     name: str = message.variable_name
     if name not in variables:
-        graph = context.get_default_graph()
-        handle = graph.get_tensor_by_name(f"{scope}/{name}" if scope else name)
-        info = message.save_slice_info_def if message.HasField("save_slice_info_def") else None
-        definition = VariableDef(
-            name, message.initial_value_name or _initial(message.initializer_name, scope), message.initializer_name,
-            message.snapshot_name, message.trainable, handle.op.type == "VarHandleOp",
-            info and SaveSliceInfo(info.full_name, list(info.full_shape), list(info.var_offset), list(info.var_shape)),
-            VariableSynchronization(message.synchronization), VariableAggregation(message.aggregation),
-        )  # fmt: skip
-        variables[name] = Variable.from_proto(definition, scope)
+        variables[name] = decoded_variable(message, scope)
     return variables[name]
-
-
-def _initial(initializer_name: str, scope: str | None) -> str:
-    """The initial value of a variable whose message is older than the field for it."""
-    prefix = f"{scope}/" if scope else ""
-    operation = context.get_default_graph().get_operation_by_name(prefix + initializer_name)
-    return operation.inputs[1].name.removeprefix(prefix)
 
 
 def _add_node(key: str, name: str) -> None:

@@ -60,6 +60,15 @@ def exact_state(
     >>> saver = tf.train.Saver(tf.global_variables() + tf.train.exact_state())
 
     or to the collection ``tf.GraphKeys.SAVEABLE_OBJECTS``, for savers that save everything.
+
+    Args:
+      queues: A list of queues, or True for all queues of the graph.
+      readers: A list of readers, or True for all readers of the graph.
+      iterators: A list of iterators of datasets, or True for all of the graph.
+      pieces: A list of `tf.data.pieces`, or True for all of the graph.
+
+    Returns:
+      A list of saveable objects for the `var_list` of a saver.
     """
     if context.executing_eagerly():
         raise RuntimeError(f"exact_state is about the nodes of a graph; eager execution has none {at()}")

@@ -27,6 +27,12 @@ def save_safetensors(path: Any, source: Any, var_list: Any = None, metadata: Map
     ``source`` is a Session, whose variables ``var_list`` are saved (a list, or a dict from other names; by default all global
     variables), or a dict from names to arrays.  The parts of a partitioned variable are joined.
 
+    Args:
+      path: The file to write.
+      source: A session, or a dict from names to arrays.
+      var_list: The variables of the session to save, a list or a dict from names; None for all global variables.
+      metadata: A dict from strings to strings to keep in the file.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     tf.io.save_safetensors(f'{folder}/model.safetensors', {'layer/w': [[1.0, 2.0]]}, metadata={'made by': 'me'})
@@ -52,13 +58,31 @@ def save_safetensors(path: Any, source: Any, var_list: Any = None, metadata: Map
 
 
 def load_safetensors(path: Any) -> dict[str, Any]:
-    """The arrays of a safetensors file by name; bfloat16 comes as float32."""
+    """The arrays of a safetensors file by name; bfloat16 comes as float32.
+
+    Args:
+      path: The file to read.
+
+    Returns:
+      A dict from names to numpy arrays.
+
+    Example: ``weights = tf.io.load_safetensors("model.safetensors")["layer/w"]``
+    """
     with SafetensorsFile(_path_text(path)) as opened:
         return {name: _plain(opened.read(name), entry.dtype) for name, entry in sorted(opened.entries.items())}
 
 
 def safetensors_metadata(path: Any) -> dict[str, str]:
-    """The metadata of a safetensors file; empty if it has none."""
+    """The metadata of a safetensors file; empty if it has none.
+
+    Args:
+      path: The file to read; only its header is read.
+
+    Returns:
+      A dict from strings to strings.
+
+    Example: ``tf.io.safetensors_metadata("model.safetensors").get("format")``
+    """
     with SafetensorsFile(_path_text(path)) as opened:
         return opened.metadata
 
@@ -68,6 +92,13 @@ def restore_safetensors(path: Any, session: Any, var_list: Any = None) -> None:
 
     ``var_list`` is a list of variables or a dict from names in the file; by default all global variables.  What else the file has
     is left alone.
+
+    Args:
+      path: The file to read.
+      session: The session whose variables are set.
+      var_list: A list of variables, or a dict from names in the file to variables; None for all global variables.
+
+    Example: ``tf.io.restore_safetensors("model.safetensors", sess, {"layer/w": weights})``
     """
     feeds: dict[Any, Any] = {}
     initializers = []
@@ -84,7 +115,15 @@ def restore_safetensors(path: Any, session: Any, var_list: Any = None) -> None:
 
 
 def checkpoint_to_safetensors(checkpoint: Any, path: Any, metadata: Mapping[str, str] | None = None) -> None:
-    """Writes the tensors of a checkpoint (its prefix, or a folder with a latest one) to a safetensors file."""
+    """Writes the tensors of a checkpoint (its prefix, or a folder with a latest one) to a safetensors file.
+
+    Args:
+      checkpoint: The prefix of a checkpoint, or a folder, of which the latest one is taken.
+      path: The file to write.
+      metadata: A dict from strings to strings to keep in the file.
+
+    Example: ``tf.io.checkpoint_to_safetensors("/tmp/model/model.ckpt-1000", "model.safetensors")``
+    """
     with open_checkpoint(checkpoint_prefix(checkpoint)) as opened:
         for name, entry in opened.entries.items():
             check_dtype(f"{opened.prefix}: {name}", entry.dtype)
@@ -93,7 +132,17 @@ def checkpoint_to_safetensors(checkpoint: Any, path: Any, metadata: Mapping[str,
 
 
 def safetensors_to_checkpoint(path: Any, checkpoint: Any) -> str:
-    """Writes the tensors of a safetensors file to a checkpoint, which a Saver restores; gives its prefix."""
+    """Writes the tensors of a safetensors file to a checkpoint, which a Saver restores; gives its prefix.
+
+    Args:
+      path: The file to read.
+      checkpoint: The prefix of the checkpoint to write.
+
+    Returns:
+      The prefix, a string.
+
+    Example: ``saver.restore(sess, tf.io.safetensors_to_checkpoint("model.safetensors", "/tmp/model/model.ckpt"))``
+    """
     prefix = _path_text(checkpoint)
     with SafetensorsFile(_path_text(path)) as opened, BundleWriter(prefix) as writer:
         for name, entry in sorted(opened.entries.items()):

@@ -170,6 +170,15 @@ def merge_checkpoint(ckpt_dir_or_file: Any, to: Any) -> str:
     """Writes one whole checkpoint of a checkpoint, or the latest of a folder, and of all that it builds on; gives its prefix.
 
     TensorFlow reads it, as it reads every whole one.
+
+    Args:
+      ckpt_dir_or_file: The prefix of a checkpoint, or a folder, of which the latest one is taken.
+      to: The prefix of the checkpoint to write; another one than those that are read.
+
+    Returns:
+      `to`, a string.
+
+    Example: ``tf.train.merge_checkpoint("/tmp/model", to="/tmp/model/whole.ckpt")``
     """
     prefix, target = checkpoint_prefix(ckpt_dir_or_file), as_str_any(os.fspath(to))
     with open_checkpoint(prefix) as opened:

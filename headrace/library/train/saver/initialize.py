@@ -23,6 +23,12 @@ def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
     ``assignment_map`` maps names in the checkpoint to variables or their names: ``'old/w': 'new/w'``, ``'old/w': w``; a
     partitioned variable by the list of its parts or its whole name; or scopes, ``'old/': 'new/'``, where ``'/'`` is the root.  It
     may be a list of pairs.
+
+    Args:
+      ckpt_dir_or_file: The prefix of a checkpoint, or a folder, of which the latest one is taken.
+      assignment_map: From names or scopes in the checkpoint to variables, their names, or scopes: a dict or a list of pairs.
+
+    Example: ``tf.train.init_from_checkpoint("/tmp/model", {"encoder/": "new_encoder/"})``
     """
     prefix = checkpoint_prefix(ckpt_dir_or_file)
     shapes = load_checkpoint(prefix).get_variable_to_shape_map()
@@ -117,6 +123,14 @@ def warm_start(
 
     ``vars_to_warm_start`` is a regular expression for trainable variables (None: none), a list of them for any variables, or a
     list of variables.
+
+    Args:
+      ckpt_to_initialize_from: The prefix of a checkpoint, or a folder, of which the latest one is taken.
+      vars_to_warm_start: Which variables to start: a regular expression, a list of them, a list of variables, or None.
+      var_name_to_vocab_info: None: vocabularies that changed are not supported, and anything else is an error.
+      var_name_to_prev_var_name: A dict from names of variables to their names in the checkpoint; others have the same name.
+
+    Example: ``tf.train.warm_start("/tmp/model", vars_to_warm_start="encoder/.*")``
     """
     if var_name_to_vocab_info:
         raise NotImplementedError(

@@ -39,6 +39,28 @@ def export_meta_graph(
 
     With ``export_scope`` it is the nodes of that scope, named as they are inside it.  What they use outside has names that
     begin with "$unbound_inputs_": whoever imports the scope gives tensors for those (``input_map``).
+
+    Args:
+      filename: The file to write; None to write none.
+      meta_info_def: A MetaInfoDef to take over; the version is replaced.
+      graph_def: The nodes to export; None for those of `graph`.
+      saver_def: A SaverDef to keep in the message, so that whoever imports it gets a saver.
+      collection_list: The keys of the collections to export; None for all.
+      as_text: Whether the file is text, not binary.
+      graph: The graph; None for the default graph.
+      export_scope: The name scope to export; None for the whole graph.
+      clear_devices: Whether to leave out on which devices nodes are.
+      clear_extraneous_savers: Whether to leave out the nodes of savers other than `saver_def`, and the collection of savers.
+      strip_default_attrs: Whether to leave out attributes that have their default values.
+      save_debug_info: Accepted as TensorFlow does; nothing more is written.
+      **kwargs: None are accepted: any is a TypeError.
+
+    Returns:
+      A MetaGraphDef.
+
+    >>> x = tf.constant(1.0, name='x')
+    >>> [node.name for node in tf.train.export_meta_graph().graph_def.node]
+    ['x']
     """
     meta_graph, _ = export_scoped_meta_graph(
         filename, graph_def, graph, export_scope, as_text, clear_devices=clear_devices, saver_def=saver_def,

@@ -53,22 +53,59 @@ class CheckpointReader:
 
 
 def NewCheckpointReader(filepattern: Any) -> CheckpointReader:  # noqa: N802 (TensorFlow's name)
-    """A reader of the checkpoint with this prefix; of V1, it may be a pattern."""
+    """A reader of the checkpoint with this prefix; of V1, it may be a pattern.
+
+    Args:
+      filepattern: The prefix of the checkpoint, as `tf.train.Saver.save` returns it.
+
+    Returns:
+      A reader with ``get_tensor(name)``, ``has_tensor(name)`` and ``get_variable_to_shape_map()``.
+
+    Example: ``tf.train.NewCheckpointReader("/tmp/model/model.ckpt-1000").get_tensor("dense/kernel")``
+    """
     return CheckpointReader(_path_text(filepattern))
 
 
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
-    """A reader of the checkpoint with this prefix, or of the latest one in this folder."""
+    """A reader of the checkpoint with this prefix, or of the latest one in this folder.
+
+    Args:
+      ckpt_dir_or_file: The prefix of a checkpoint, or a folder, of which the latest one is taken.
+
+    Returns:
+      A reader with ``get_tensor(name)``, ``has_tensor(name)`` and ``get_variable_to_shape_map()``.
+
+    Example: ``tf.train.load_checkpoint("/tmp/model").has_tensor("dense/kernel")``
+    """
     return NewCheckpointReader(checkpoint_prefix(ckpt_dir_or_file))
 
 
 def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
-    """The value of a variable in a checkpoint."""
+    """The value of a variable in a checkpoint.
+
+    Args:
+      ckpt_dir_or_file: The prefix of a checkpoint, or a folder, of which the latest one is taken.
+      name: The name of the variable, with or without ``:0``.
+
+    Returns:
+      A numpy array.
+
+    Example: ``kernel = tf.train.load_variable("/tmp/model", "dense/kernel")``
+    """
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
-    """The name and shape of every variable in a checkpoint, in the order of the names."""
+    """The name and shape of every variable in a checkpoint, in the order of the names.
+
+    Args:
+      ckpt_dir_or_file: The prefix of a checkpoint, or a folder, of which the latest one is taken.
+
+    Returns:
+      A list of pairs of a name and a shape, which is a list of integers.
+
+    Example: ``for name, shape in tf.train.list_variables("/tmp/model"): print(name, shape)``
+    """
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 

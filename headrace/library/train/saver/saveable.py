@@ -214,6 +214,8 @@ def _saveables_of(value: Any, name: str) -> Iterator[SaveableObject]:
         yield value
     elif isinstance(value, (list, tuple, PartitionedVariable)):
         yield from _parts(list(value), name)
+    elif isinstance(value, Variable) and hasattr(value, "_saveable"):  # it has several copies, and one entry for them
+        yield value._saveable(name)
     elif isinstance(value, Variable):
         if value._is_resource and not context.executing_eagerly():
             yield ResourceVariableSaveable(value._as_graph_element(), "", name)

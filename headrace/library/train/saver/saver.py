@@ -64,6 +64,28 @@ class Saver:
     save before.  They are read together with those they build on, which are kept as long.
     ``local_dir``: a folder on a fast disk of each task, to which it writes first, and from which it restores what is there.
 
+    Args:
+      var_list: A list of variables and saveable objects, or a dict from names to them; None for all.
+      reshape: Whether to restore a tensor of another shape with the same number of elements.
+      sharded: Whether each device writes a file of its own.
+      max_to_keep: How many checkpoints to keep; 0 or None for all.
+      keep_checkpoint_every_n_hours: One checkpoint in so many hours is kept for good.
+      name: A name scope for the nodes.
+      restore_sequentially: Told to `builder`; Headrace's own reads one tensor after another in any case.
+      saver_def: A SaverDef that names nodes of the graph, in place of new ones.
+      builder: A `tf.train.BaseSaverBuilder` that makes the nodes; None for Headrace's own.
+      defer_build: Whether to make the nodes at the first use or by `build`, not now.
+      allow_empty: Whether a graph without variables is no error; saves then do nothing.
+      write_version: The format: ``tf.train.SaverDef.V2`` or ``V1``.
+      pad_step_number: Whether the step in file names has eight digits, with zeros in front.
+      save_relative_paths: Whether the file ``checkpoint`` has paths relative to its folder, so that the folder can be moved.
+      filename: The default path in the graph, used where the nodes are run without one; None for "model".
+      asynchronous: Whether a thread writes the checkpoint while the training goes on.
+      consistent: Whether no step may change a variable while the checkpoint is read.
+      consistent_wait_secs: How long `consistent` waits for steps that run.
+      incremental: The number of saves from one whole checkpoint to the next; None for whole ones only.
+      local_dir: A folder on each task to write to first; with `asynchronous` only.
+
     >>> import tempfile
     >>> v = tf.Variable([1.0, 2.0], name='v')
     >>> saver = tf.train.Saver()
@@ -486,7 +508,19 @@ class Saver:
 def import_meta_graph(
     meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
 ) -> Saver | None:
-    """Adds a meta graph to the default graph; gives its saver, or one for all variables, or None if it has none."""
+    """Adds a meta graph to the default graph; gives its saver, or one for all variables, or None if it has none.
+
+    Args:
+      meta_graph_or_file: A MetaGraphDef, or the path of a file that holds one.
+      clear_devices: Whether to leave out on which devices nodes are.
+      import_scope: A name scope for the nodes; None for none.
+      **kwargs: ``input_map``, a dict from names of tensors in the message to tensors to use in their place.
+
+    Returns:
+      A `tf.train.Saver`, or None.
+
+    Example: ``tf.train.import_meta_graph("/tmp/model/model.ckpt-1000.meta").restore(sess, "/tmp/model/model.ckpt-1000")``
+    """
     with naming(meta_graph_or_file):
         meta_graph, scope, _ = add_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
         for data in meta_graph.collection_def[GraphKeys.SAVERS].bytes_list.value:

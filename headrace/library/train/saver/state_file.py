@@ -32,7 +32,21 @@ def generate_checkpoint_state_proto(
     save_dir: Any, model_checkpoint_path: Any, all_model_checkpoint_paths: Sequence[Any] | None = None,
     all_model_checkpoint_timestamps: Sequence[float] | None = None, last_preserved_timestamp: float | None = None,
 ) -> Any:  # fmt: skip
-    """The CheckpointState of a folder; paths are made relative to it if it is relative itself."""
+    """The CheckpointState of a folder; paths are made relative to it if it is relative itself.
+
+    Args:
+      save_dir: The folder of the checkpoints.
+      model_checkpoint_path: The prefix of the latest checkpoint.
+      all_model_checkpoint_paths: The prefixes of all that are kept, oldest first; the latest one is added.
+      all_model_checkpoint_timestamps: When each was written, in seconds since 1970; None to say nothing of it.
+      last_preserved_timestamp: When the last one that is kept for good was written.
+
+    Returns:
+      A CheckpointState.
+
+    >>> tf.train.generate_checkpoint_state_proto('/tmp/model', '/tmp/model/model.ckpt-2').all_model_checkpoint_paths
+    ['/tmp/model/model.ckpt-2']
+    """
     folder, latest = _path_text(save_dir), _path_text(model_checkpoint_path)
     paths = [_path_text(path) for path in all_model_checkpoint_paths or ()]
     if not paths or paths[-1] != latest:
@@ -61,7 +75,18 @@ def update_checkpoint_state(
     latest_filename: str | None = None, all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:  # fmt: skip
-    """Writes the file ``checkpoint``: a reader sees the old contents or the new ones."""
+    """Writes the file ``checkpoint``: a reader sees the old contents or the new ones.
+
+    Args:
+      save_dir: The folder of the checkpoints.
+      model_checkpoint_path: The prefix of the latest checkpoint.
+      all_model_checkpoint_paths: The prefixes of all that are kept, oldest first; the latest one is added.
+      latest_filename: The name of the file; None for "checkpoint".
+      all_model_checkpoint_timestamps: When each was written, in seconds since 1970; None to say nothing of it.
+      last_preserved_timestamp: When the last one that is kept for good was written.
+
+    Example: ``tf.train.update_checkpoint_state("/tmp/model", "/tmp/model/model.ckpt-1000")``
+    """
     write_checkpoint_state(
         save_dir, model_checkpoint_path, all_model_checkpoint_paths, latest_filename, False,
         all_model_checkpoint_timestamps, last_preserved_timestamp,
@@ -100,7 +125,17 @@ def _below(path: str, folder: str) -> str:
 
 
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
-    """The CheckpointState of a folder, with paths that can be opened from here; None if there is none that can be read."""
+    """The CheckpointState of a folder, with paths that can be opened from here; None if there is none that can be read.
+
+    Args:
+      checkpoint_dir: The folder of the checkpoints.
+      latest_filename: The name of the file that lists them; None for "checkpoint".
+
+    Returns:
+      A CheckpointState with ``model_checkpoint_path`` and ``all_model_checkpoint_paths``, or None.
+
+    Example: ``tf.train.get_checkpoint_state("/tmp/model").all_model_checkpoint_paths``
+    """
     from google.protobuf import text_format
 
     folder = _path_text(checkpoint_dir)
@@ -129,7 +164,17 @@ def _absolute(path: str, folder: str) -> str:
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-    """The prefix of the latest checkpoint of a folder; None if there is none."""
+    """The prefix of the latest checkpoint of a folder; None if there is none.
+
+    Args:
+      checkpoint_dir: The folder of the checkpoints.
+      latest_filename: The name of the file that lists them; None for "checkpoint".
+
+    Returns:
+      A prefix for `tf.train.Saver.restore`, or None.
+
+    Example: ``saver.restore(sess, tf.train.latest_checkpoint("/tmp/model"))``
+    """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
         return None
@@ -144,13 +189,33 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
 
 def checkpoint_exists(checkpoint_prefix: Any) -> bool:
-    """Whether there is a checkpoint with this prefix, of V2 or V1."""
+    """Whether there is a checkpoint with this prefix, of V2 or V1.
+
+    Args:
+      checkpoint_prefix: The prefix, as `tf.train.Saver.save` returns it.
+
+    Returns:
+      True or False.
+
+    >>> tf.train.checkpoint_exists('/no/such/folder/model.ckpt')
+    False
+    """
     prefix = _path_text(checkpoint_prefix)
     return file.exists(f"{prefix}.index") or file.exists(prefix) or bool(file.matching(prefix))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[Any]) -> list[float]:
-    """When each checkpoint was written, in seconds since 1970; those that are gone are left out."""
+    """When each checkpoint was written, in seconds since 1970; those that are gone are left out.
+
+    Args:
+      checkpoint_prefixes: A list of prefixes.
+
+    Returns:
+      A list of numbers.
+
+    >>> tf.train.get_checkpoint_mtimes(['/no/such/folder/model.ckpt'])
+    []
+    """
     times = []
     for prefix in map(_path_text, checkpoint_prefixes):
         paths = [p for p in (f"{prefix}.index", prefix) if file.exists(p)] or file.matching(prefix)
@@ -167,7 +232,15 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
 def remove_checkpoint(
     checkpoint_prefix: Any, checkpoint_format_version: int = V2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Removes the files of a checkpoint, the index first: what is left after a crash is no checkpoint."""
+    """Removes the files of a checkpoint, the index first: what is left after a crash is no checkpoint.
+
+    Args:
+      checkpoint_prefix: The prefix, as `tf.train.Saver.save` returns it.
+      checkpoint_format_version: ``tf.train.SaverDef.V1`` to remove the files of that format too.
+      meta_graph_suffix: How the file of the meta graph ends.
+
+    Example: ``tf.train.remove_checkpoint("/tmp/model/model.ckpt-1000")``
+    """
     prefix = _path_text(checkpoint_prefix)
     for path in (meta_graph_filename(prefix, meta_graph_suffix), f"{prefix}.index"):
         if file.exists(path):

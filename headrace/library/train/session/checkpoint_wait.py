@@ -13,7 +13,19 @@ from headrace.library.train.saver.state_file import latest_checkpoint
 def wait_for_new_checkpoint(
     checkpoint_dir: Any, last_checkpoint: str | None = None, seconds_to_sleep: float = 1, timeout: float | None = None
 ) -> str | None:
-    """The newest checkpoint of the folder, once that is not ``last_checkpoint``; None after ``timeout`` seconds."""
+    """The newest checkpoint of the folder, once that is not ``last_checkpoint``; None after ``timeout`` seconds.
+
+    Args:
+      checkpoint_dir: The folder to watch.
+      last_checkpoint: The prefix that is known already; None to take any.
+      seconds_to_sleep: Seconds between two looks.
+      timeout: The longest wait in seconds; None for no limit.
+
+    Returns:
+      The prefix of the checkpoint, or None.
+
+    Example: ``path = tf.contrib.training.wait_for_new_checkpoint("/tmp/model", last_checkpoint=path, timeout=600)``
+    """
     log.info("Waiting for new checkpoint at %s", checkpoint_dir)
     end = None if timeout is None else time.monotonic() + timeout
     while True:
@@ -34,6 +46,15 @@ def checkpoints_iterator(
 
     It leaves out those that came while the loop's body ran, except the newest, and waits ``min_interval_secs`` between two.  It
     ends when none came for ``timeout`` seconds, unless ``timeout_fn()`` is false then.
+
+    Args:
+      checkpoint_dir: The folder to watch.
+      min_interval_secs: The least number of seconds from one checkpoint to the next.
+      timeout: How long to wait for a checkpoint, in seconds; None for no limit.
+      timeout_fn: A function without arguments, called after `timeout`, that says whether to end; None to end.
+
+    Returns:
+      An iterator over prefixes.
 
     >>> import tempfile
     >>> v = tf.Variable(1)

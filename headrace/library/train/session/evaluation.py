@@ -21,7 +21,24 @@ def evaluate_once(
     checkpoint_path: Any, master: str = "", scaffold: Any = None, eval_ops: Any = None, feed_dict: Any = None,
     final_ops: Any = None, final_ops_feed_dict: Any = None, hooks: Any = None, config: Any = None,
 ) -> Any:  # fmt: skip
-    """Restores a checkpoint, runs ``eval_ops`` until a hook or the input ends it, and returns the values of ``final_ops``."""
+    """Restores a checkpoint, runs ``eval_ops`` until a hook or the input ends it, and returns the values of ``final_ops``.
+
+    Args:
+      checkpoint_path: The prefix of the checkpoint.
+      master: The session's target; "" for this process.
+      scaffold: A `tf.train.Scaffold`; None for one that is made from the graph.
+      eval_ops: A tensor or operation, or a list or dict of them, to run again and again; None to run nothing.
+      feed_dict: What to feed with `eval_ops`.
+      final_ops: A tensor, or a list or dict of tensors, to compute at the end.
+      final_ops_feed_dict: What to feed with `final_ops`.
+      hooks: Hooks of the session, such as `tf.contrib.training.StopAfterNEvalsHook`.
+      config: A `tf.ConfigProto` for the session.
+
+    Returns:
+      The values of `final_ops`, in its structure.
+
+    Example: ``tf.contrib.training.evaluate_once("/tmp/model/model.ckpt-1000", eval_ops=update, final_ops=accuracy)``
+    """
     return _evaluate(
         checkpoint_path, _counted(eval_ops), master, scaffold, feed_dict, final_ops, final_ops_feed_dict, hooks,
         config,
@@ -62,6 +79,26 @@ def evaluate_repeatedly(
     """Evaluates each new checkpoint of a folder as `evaluate_once` does; returns the values of the last ``final_ops``.
 
     It ends after ``max_number_of_evaluations``, or when no checkpoint came for ``timeout`` seconds and ``timeout_fn()`` is true.
+
+    Args:
+      checkpoint_dir: The folder to watch.
+      master: The session's target; "" for this process.
+      scaffold: A `tf.train.Scaffold`; None for one that is made from the graph.
+      eval_ops: A tensor or operation, or a list or dict of them, to run again and again; None to run nothing.
+      feed_dict: What to feed with `eval_ops`.
+      final_ops: A tensor, or a list or dict of tensors, to compute at the end of each evaluation.
+      final_ops_feed_dict: What to feed with `final_ops`.
+      eval_interval_secs: The least number of seconds from the start of one evaluation to that of the next.
+      hooks: Hooks of each session, such as `tf.contrib.training.StopAfterNEvalsHook`.
+      config: A `tf.ConfigProto` for the sessions.
+      max_number_of_evaluations: How many checkpoints to evaluate; None for no limit.
+      timeout: How long to wait for a checkpoint, in seconds; None for no limit.
+      timeout_fn: A function without arguments, called after `timeout`, that says whether to end; None to end.
+
+    Returns:
+      The values of `final_ops` in the last evaluation, in its structure; None if there was none.
+
+    Example: ``tf.contrib.training.evaluate_repeatedly("/tmp/model", eval_ops=update, final_ops=accuracy, timeout=600)``
     """
     counted = _counted(eval_ops)
     values = None

@@ -219,6 +219,11 @@ class MonitoredSession(_MonitoredSession):
     new session from the last checkpoint and runs again.  At the end of the ``with`` block it calls ``hook.end()``, stops the
     threads and closes.  OutOfRangeError and StopIteration are clean ends of the block.
 
+    Args:
+      session_creator: A `tf.train.SessionCreator`; None for a `tf.train.ChiefSessionCreator`.
+      hooks: A list of `tf.train.SessionRunHook` objects.
+      stop_grace_period_secs: How long threads have to end after they were told to stop.
+
     >>> step = tf.train.get_or_create_global_step()
     >>> train = step.assign_add(1)
     >>> with tf.train.MonitoredSession(hooks=[tf.train.StopAtStepHook(last_step=3)]) as sess:
@@ -235,6 +240,15 @@ class MonitoredSession(_MonitoredSession):
 
 class SingularMonitoredSession(_MonitoredSession):
     """A monitored session that does not recover from failures, and can be passed where a session is asked for.
+
+    Args:
+      hooks: A list of `tf.train.SessionRunHook` objects.
+      scaffold: A `tf.train.Scaffold`; None for one that is made from the graph.
+      master: The session's target; "" for this process.
+      config: A `tf.ConfigProto` for the session.
+      checkpoint_dir: A folder whose newest checkpoint is restored; None to initialise the model.
+      stop_grace_period_secs: How long threads have to end after they were told to stop.
+      checkpoint_filename_with_path: The prefix of a checkpoint to restore; pass this or `checkpoint_dir`.
 
     >>> v = tf.Variable(1)
     >>> with tf.train.SingularMonitoredSession() as sess:

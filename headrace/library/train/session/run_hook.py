@@ -24,7 +24,17 @@ class SessionRunValues(NamedTuple):
 
 
 class SessionRunContext:
-    """One call of ``MonitoredSession.run``, as its hooks see it."""
+    """One call of ``MonitoredSession.run``, as its hooks see it.
+
+    Args:
+      original_args: A `tf.train.SessionRunArgs` with what was passed to ``run``.
+      session: The session below the monitored one.
+
+    >>> context = tf.train.SessionRunContext(tf.train.SessionRunArgs(fetches=None), session=None)
+    >>> context.request_stop()
+    >>> context.stop_requested
+    True
+    """
 
     def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
         self._original_args = original_args

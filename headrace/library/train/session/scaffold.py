@@ -28,6 +28,17 @@ class Scaffold:
     makes it and adds it to the collection.  ``init_fn(scaffold, session)`` is called after ``init_op``, and only where no
     checkpoint is restored.
 
+    Args:
+      init_op: What gives the global variables their values.
+      init_feed_dict: What to feed with `init_op`.
+      init_fn: A function of the scaffold and the session to call after `init_op`.
+      ready_op: A tensor with the names of variables without a value; the model is ready when it is empty.
+      ready_for_local_init_op: The same for what `local_init_op` needs.
+      local_init_op: What each new session runs: it initialises local variables and tables.
+      summary_op: The summary that hooks write.
+      saver: The `tf.train.Saver` that saves and restores.
+      copy_from_scaffold: A scaffold to take from what is not passed.
+
     >>> v = tf.Variable(2.0)
     >>> add = v.assign_add(5.0)
     >>> scaffold = tf.train.Scaffold(init_fn=lambda scaffold, session: session.run(add))
@@ -100,30 +111,37 @@ class Scaffold:
 
     @property
     def init_op(self) -> Any:
+        """What gives the global variables their values."""
         return self._init_op
 
     @property
     def ready_op(self) -> Any:
+        """A tensor with the names of variables without a value."""
         return self._ready_op
 
     @property
     def ready_for_local_init_op(self) -> Any:
+        """A tensor with the names of variables that `local_init_op` waits for."""
         return self._ready_for_local_init_op
 
     @property
     def local_init_op(self) -> Any:
+        """What each new session runs."""
         return self._local_init_op
 
     @property
     def summary_op(self) -> Any:
+        """The summary that hooks write."""
         return self._summary_op
 
     @property
     def saver(self) -> Any:
+        """The saver that saves and restores."""
         return self._saver
 
     @property
     def init_feed_dict(self) -> Any:
+        """What is fed with `init_op`."""
         return self._init_feed_dict
 
     # ---- defaults

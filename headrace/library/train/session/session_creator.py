@@ -20,7 +20,17 @@ from headrace.library.train.session.session_manager import SessionManager, waits
 
 
 class SessionCreator(abc.ABC):
-    """Makes sessions for `tf.train.MonitoredSession`: once, and again when a session was lost."""
+    """Makes sessions for `tf.train.MonitoredSession`: once, and again when a session was lost.
+
+    A subclass defines ``create_session()``, which returns a session.
+
+    >>> class PlainSessionCreator(tf.train.SessionCreator):
+    ...     def create_session(self):
+    ...         return tf.Session()
+    >>> with tf.train.MonitoredSession(PlainSessionCreator()) as sess:
+    ...     print(sess.should_stop())
+    False
+    """
 
     @abc.abstractmethod
     def create_session(self) -> Any:
@@ -35,6 +45,17 @@ class ChiefSessionCreator(SessionCreator):
     Else it restores only those that have none any more, and says so in a warning; all of them in a synchronous job: with a
     `SyncReplicasOptimizer`, or `tf.train.replicas` that gather gradients.  ``restore``, Headrace's own, says "missing" or "all"
     for any job.
+
+    Args:
+      scaffold: A `tf.train.Scaffold`; None for one that is made from the graph.
+      master: The session's target; "" for this process.
+      config: A `tf.ConfigProto` for the sessions.
+      checkpoint_dir: A folder whose newest checkpoint is restored; None to initialise the model.
+      checkpoint_filename_with_path: The prefix of a checkpoint to restore; pass this or `checkpoint_dir`.
+      restore: What to restore after a loss: "missing", "all", or None to choose by the job.
+      copies: The copies of parameter servers that `tf.train.MonitoredTrainingSession` keeps; None for none.
+
+    Example: ``tf.train.MonitoredSession(tf.train.ChiefSessionCreator(checkpoint_dir="/tmp/model"))``
     """
 
     def __init__(
@@ -84,7 +105,16 @@ class ChiefSessionCreator(SessionCreator):
 
 
 class WorkerSessionCreator(SessionCreator):
-    """Makes sessions that wait until the chief has initialised the model, ``max_wait_secs`` at most."""
+    """Makes sessions that wait until the chief has initialised the model, ``max_wait_secs`` at most.
+
+    Args:
+      scaffold: A `tf.train.Scaffold`; None for one that is made from the graph.
+      master: The session's target, such as "grpc://localhost:2222".
+      config: A `tf.ConfigProto` for the sessions.
+      max_wait_secs: How long to wait for the chief.
+
+    Example: ``tf.train.MonitoredSession(tf.train.WorkerSessionCreator(master=server.target))``
+    """
 
     def __init__(
         self, scaffold: Scaffold | None = None, master: str = "", config: Any = None, max_wait_secs: float = 30 * 60

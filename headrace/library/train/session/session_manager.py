@@ -30,6 +30,14 @@ class SessionManager:
     A model is *ready* when ``ready_op`` gives no names of variables without a value.  ``local_init_op`` runs in each new session,
     as soon as ``ready_for_local_init_op`` gives no names.
 
+    Args:
+      local_init_op: What each new session runs: it initialises local variables and tables.
+      ready_op: A tensor with the names of variables without a value; None to take the model as ready.
+      ready_for_local_init_op: The same for what `local_init_op` needs; only with `local_init_op`.
+      graph: The graph of the sessions; None for the default graph.
+      recovery_wait_secs: Seconds between two looks at a model that is not ready.
+      local_init_run_options: A `tf.RunOptions` for `local_init_op`.
+
     >>> v = tf.Variable(3)
     >>> manager = tf.train.SessionManager(ready_op=tf.report_uninitialized_variables())
     >>> sess = manager.prepare_session('', init_op=v.initializer)
@@ -109,18 +117,18 @@ class SessionManager:
         )
         others = source.restore(sess, names)
         saved = "" if source.step is None else f", of global step {source.step}"
-        lost = "" if known is None or source.step is None else f" {known - source.step} steps"
+        lost = "" if known is None or source.step is None else f"{known - source.step} steps"
         if known is None and seen is not None and source.step is not None and seen > source.step:
-            lost = f" At least {seen - source.step} steps"
+            lost = f"at least {seen - source.step} steps"
         if not others:
-            log.warning("All variables were restored from %s%s.%s", source.title, saved, lost and f"{lost} are lost.")
+            log.warning("All variables were restored from %s%s.%s", source.title, saved, lost and f" Lost: {lost}.")
         elif known is None or known != source.step:
             log.warning(
                 "The model is of two moments: %s variables were lost and have the values of %s%s; %d others kept theirs%s.%s "
                 "restore='all' restores everything.",
                 len(missing or ()), source.title, saved, others,
                 ", of later steps" if known is None else f", of global step {known}",
-                lost and f" The lost ones go back by{lost.replace('A', 'a')}.",
+                lost and f" The lost ones go back by {lost}.",
             )  # fmt: skip
 
     def _missing(self, sess: Session) -> list[str] | None:

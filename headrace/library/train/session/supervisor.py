@@ -49,6 +49,28 @@ class Supervisor:
     newest checkpoint of ``logdir`` or runs ``init_op``, and saves there every ``save_model_secs``; others wait for it.  The
     graph is final afterwards.
 
+    Args:
+      graph: The graph; None for the default graph.
+      ready_op: A tensor with the names of variables without a value; the model is ready when it is empty.
+      ready_for_local_init_op: The same for what `local_init_op` needs.
+      is_chief: Whether this process initialises, restores and saves the model.
+      init_op: What gives the global variables their values.
+      init_feed_dict: What to feed with `init_op`.
+      local_init_op: What each new session runs: it initialises local variables and tables.
+      logdir: The folder for checkpoints and event files; None to write none.
+      summary_op: The summary to write.
+      saver: The `tf.train.Saver` that saves and restores.
+      global_step: The tensor that counts the steps.
+      save_summaries_secs: Seconds between two summaries; 0 or None for none.
+      save_model_secs: Seconds between two checkpoints; 0 or None for none.
+      recovery_wait_secs: Seconds between two looks at a model that is not ready.
+      stop_grace_secs: How long threads have to end after they were told to stop.
+      checkpoint_basename: The names of checkpoints begin with it.
+      session_manager: A `tf.train.SessionManager`; None for one made of these arguments.
+      summary_writer: A `tf.summary.FileWriter`; by default one for `logdir`.
+      init_fn: A function of the session to call after `init_op`.
+      local_init_run_options: A `tf.RunOptions` for `local_init_op`.
+
     >>> import tempfile
     >>> step = tf.train.get_or_create_global_step()
     >>> train = step.assign_add(1)
@@ -139,10 +161,12 @@ class Supervisor:
 
     @property
     def is_chief(self) -> bool:
+        """Whether this process initialises, restores and saves the model."""
         return self._is_chief
 
     @property
     def session_manager(self) -> SessionManager:
+        """The `tf.train.SessionManager` that prepares sessions."""
         return self._session_manager
 
     @property
@@ -152,18 +176,22 @@ class Supervisor:
 
     @property
     def init_op(self) -> Any:
+        """What gives the global variables their values."""
         return self._init_op
 
     @property
     def init_feed_dict(self) -> Any:
+        """What is fed with `init_op`."""
         return self._init_feed_dict
 
     @property
     def ready_op(self) -> Any:
+        """A tensor with the names of variables without a value."""
         return self._ready_op
 
     @property
     def ready_for_local_init_op(self) -> Any:
+        """A tensor with the names of variables that `local_init_op` waits for."""
         return self._ready_for_local_init_op
 
     @property
@@ -173,22 +201,27 @@ class Supervisor:
 
     @property
     def summary_op(self) -> Any:
+        """The summary that is written."""
         return self._summary_op
 
     @property
     def save_summaries_secs(self) -> Any:
+        """Seconds between two summaries; None without a folder."""
         return self._save_summaries_secs
 
     @property
     def global_step(self) -> Any:
+        """The tensor that counts the steps."""
         return self._global_step
 
     @property
     def saver(self) -> Any:
+        """The saver that saves and restores."""
         return self._saver
 
     @property
     def save_model_secs(self) -> Any:
+        """Seconds between two checkpoints; None without a folder."""
         return self._save_model_secs
 
     @property

@@ -11,6 +11,13 @@ def basic_train_loop(
 ) -> None:
     """Calls ``train_step_fn(session, *args, **kwargs)`` in a managed session of the supervisor until it stops.
 
+    Args:
+      supervisor: The `tf.train.Supervisor`.
+      train_step_fn: What to call for each step; it or a hook of its own asks the supervisor to stop.
+      args: A tuple of further arguments.
+      kwargs: A dict of keyword arguments.
+      master: The session's target; "" for this process.
+
     >>> step = tf.train.get_or_create_global_step()
     >>> train = step.assign_add(1)
     >>> sv = tf.train.Supervisor(logdir=None)

@@ -54,6 +54,29 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
 
     SIGTERM in the main thread: the step ends, a session that saves does so, the process exits with 143.
 
+    Args:
+      master: The session's target; "" for this process.
+      is_chief: Whether this process initialises, restores and saves the model.
+      checkpoint_dir: The folder for checkpoints; None for none.
+      scaffold: A `tf.train.Scaffold`; None for one that is made from the graph.
+      hooks: A list of `tf.train.SessionRunHook` objects.
+      chief_only_hooks: Hooks that only the chief has.
+      save_checkpoint_secs: Seconds between two checkpoints.
+      save_summaries_steps: Global steps between two summaries.
+      save_summaries_secs: Seconds between two summaries.
+      config: A `tf.ConfigProto` for the session.
+      stop_grace_period_secs: How long threads have to end after they were told to stop.
+      log_step_count_steps: Global steps between two logs of steps per second; None for none.
+      max_wait_secs: How long workers wait for the chief.
+      save_checkpoint_steps: Global steps between two checkpoints.
+      summary_dir: The folder of the event file; None for `checkpoint_dir`.
+      restore: What to restore after a loss: "missing", "all", or None to choose by the job.
+      copies_secs: Seconds between two copies of the parameter servers; None for none.
+      copies_steps: Global steps between two copies; None for none.
+
+    Returns:
+      A `tf.train.MonitoredSession`.
+
     >>> import tempfile
     >>> step = tf.train.get_or_create_global_step()
     >>> train = step.assign_add(1)

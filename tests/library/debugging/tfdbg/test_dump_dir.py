@@ -41,6 +41,8 @@ def test_names_and_values_come_back(tmp_path):
     assert dump.get_tensors("while/next_1", 0, "DebugIdentity") == [1, 2, 3]
     assert dump.get_tensors("text", 0, "DebugIdentity")[0].tolist() == [b"a", b"b"]
     assert dump.debug_watch_keys("deep/risky") == ["deep/risky:0:DebugIdentity"]
+    assert dump.debug_watch_keys("deep/risky", dump.devices()[0]) == ["deep/risky:0:DebugIdentity"]
+    assert dump.debug_watch_keys("deep/risky", "/device:GPU:7") == []
     assert len(dump.get_tensor_file_paths("while/next_1", 0, "DebugIdentity")) == 3
     assert min(dump.get_rel_timestamps("while/next_1", 0, "DebugIdentity")) >= 0
     assert dump.size == len(dump.dumped_tensor_data)

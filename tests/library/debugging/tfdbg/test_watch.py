@@ -62,6 +62,15 @@ def test_a_callable_with_options(tmp_path):
     assert tfdbg.DebugDumpDir(str(tmp_path / "dump")).nodes() == ["risky"]
 
 
+def test_a_name_that_leads_out_of_the_folder(tmp_path):
+    away = tf.constant(1.0, name="a/../../../away")
+    options = tf.RunOptions()
+    tfdbg.watch_graph(options, tf.get_default_graph(), debug_urls=f"file://{tmp_path}/dumps")
+    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match="its name leads to"):
+        sess.run(away, options=options)
+    assert not [file for file in tmp_path.iterdir() if file.name != "dumps"]
+
+
 def test_what_is_refused():
     x, y = _graph()
     with tf.Session() as sess:

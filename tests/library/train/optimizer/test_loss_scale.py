@@ -90,6 +90,18 @@ def test_contrib_manager_shrinks_after_two_bad_steps(session: tf.Session) -> Non
     assert seen == [100.0, 200.0, 200.0, 160.0, 160.0]
 
 
+def test_contrib_manager_counts_bad_steps_that_are_not_in_a_row(session: tf.Session) -> None:
+    manager = mixed.ExponentialUpdateLossScaleManager(100, incr_every_n_steps=3, decr_every_n_nan_or_inf=2)
+    finite = tf.placeholder(tf.bool, [])
+    update, scale = manager.update_loss_scale(finite), manager.get_loss_scale()
+    seen = []
+    session.run(tf.global_variables_initializer())
+    for value in (False, True, False, True, True, True, False, True, False):
+        session.run(update, {finite: value})
+        seen.append(float(session.run(scale)))
+    assert seen == [100, 100, 80, 80, 80, 160, 160, 160, 128]
+
+
 def test_in_eager_mode() -> None:
     with tf.eager_mode():
         w = tf.Variable(3.0)

@@ -173,7 +173,7 @@ def test_a_job_that_restores_everything_goes_back_to_one_step(
     cluster.restart("ps", 1)
     assert program.values() == [3.0, 3.0, 3.0] and program.steps(1) == 4
     assert said(caplog, "were restored") == [
-        "All variables were restored from copies in memory, of global step 3. 2 steps are lost."
+        "All variables were restored from copies in memory, of global step 3. Lost: 2 steps."
     ]
     program.end()
 
@@ -189,7 +189,7 @@ def test_steps_that_are_lost_with_the_global_step(
     cluster.restart("ps", 0)
     assert program.values() == [3.0, 3.0, 3.0]
     (line,) = said(caplog, "were restored")
-    assert re.search(r"copies in memory, of global step 3\. At least [12] steps are lost\.", line)
+    assert re.search(r"copies in memory, of global step 3\. Lost: at least [12] steps\.", line)
     program.end()
 
 
@@ -277,7 +277,7 @@ def test_the_log_says_what_a_file_costs_too(
     cluster.restart("ps", 1)
     assert program.values() == [0.0, 0.0, 0.0]
     (line,) = said(caplog, "were restored")
-    assert line.endswith("model.ckpt-0, of global step 0. 2 steps are lost.")
+    assert line.endswith("model.ckpt-0, of global step 0. Lost: 2 steps.")
     program.end()
 
 

@@ -19,14 +19,24 @@ PAGE = ROOT / "docs" / "next_torch.md"
 PRIVATE = re.compile(r"(^|\.)_[a-z]|\.fx\.experimental")
 
 
+def dotted(node: ast.AST) -> str:
+    """``a.b.c`` of names and attributes; nothing of other expressions."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join(reversed([*parts, node.id])) if isinstance(node, ast.Name) else ""
+
+
 def private_names(file: Path) -> Iterator[str]:
     """The dotted names of torch's that a file imports or spells out, if a part of them begins with an underscore."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    text = file.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)) if "torch" in text else ():
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch"):
             found = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Attribute):
-            found = [ast.unparse(node)]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "importlib.import_module":
+            found = [dotted(node)]
+        elif isinstance(node, ast.Call) and dotted(node.func) == "importlib.import_module":
             found = [str(node.args[0].value)] if isinstance(node.args[0], ast.Constant) else []
         else:
             continue
