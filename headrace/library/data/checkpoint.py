@@ -19,6 +19,15 @@ def make_saveable_from_iterator(iterator: Any) -> SaveableObject:
     """The position of an iterator as something that a saver saves: all of it, what is shuffled or computed ahead included.
 
     Restoring moves an iterator that is initialized; one that is not goes on from there when it is initialized.
+
+    Args:
+      iterator: An iterator of a dataset.
+
+    Returns:
+      An object for the list of a `tf.train.Saver`, or for the collection `tf.GraphKeys.SAVEABLE_OBJECTS`.
+
+    >>> iterator = tf.data.Dataset.range(3).make_initializable_iterator()
+    >>> saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
     """
     if not isinstance(iterator, Iterator):
         raise TypeError(f"make_saveable_from_iterator needs an iterator of a dataset, got {iterator!r} {at()}")
@@ -30,6 +39,11 @@ class CheckpointInputPipelineHook(SessionRunHook):
     """Saves the positions of all iterators when an estimator saves its model, to files of their own, and goes on from them.
 
     ``estimator.train(input_fn, hooks=[tf.data.experimental.CheckpointInputPipelineHook(estimator)])``
+
+    Args:
+      estimator: The estimator, whose `model_dir` gets the files and whose config says how often to save.
+
+    Example: ``estimator.train(input_fn, hooks=[tf.data.experimental.CheckpointInputPipelineHook(estimator)])``
     """
 
     def __init__(self, estimator: Any) -> None:

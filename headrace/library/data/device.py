@@ -27,6 +27,16 @@ def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Callabl
 
     Elements with strings, sparse tensors or datasets stay on the host, and steps copy what they need.  The dataset itself
     is where it was made, whatever ``source_device`` says.
+
+    Args:
+      target_device: The device, such as `/gpu:0`.
+      source_device: Accepted and not used.
+
+    Returns:
+      A function for `Dataset.apply`.
+
+    >>> dataset = tf.data.Dataset.range(3).apply(tf.data.experimental.copy_to_device("/cpu:0"))
+    >>> iterator = dataset.make_initializable_iterator()
     """
 
     def apply(dataset: Dataset) -> Dataset:
@@ -43,7 +53,18 @@ def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Callabl
 
 
 def prefetch_to_device(device: str, buffer_size: Any = None) -> Callable[[Dataset], Dataset]:
-    """For ``Dataset.apply``: the elements on a device, ``buffer_size`` of them before a step asks for them."""
+    """For ``Dataset.apply``: the elements on a device, ``buffer_size`` of them before a step asks for them.
+
+    Args:
+      device: The device, such as `/gpu:0`.
+      buffer_size: The number of elements that are ready on the device; None to let Headrace choose it.
+
+    Returns:
+      A function for `Dataset.apply`.
+
+    >>> dataset = tf.data.Dataset.range(3).apply(tf.data.experimental.prefetch_to_device("/cpu:0"))
+    >>> iterator = dataset.make_initializable_iterator()
+    """
     return lambda dataset: dataset.apply(copy_to_device(device)).prefetch(buffer_size)
 
 
@@ -52,6 +73,19 @@ class MultiDeviceIterator:
 
     Each device prefetches ``prefetch_buffer_size`` elements.  A device that takes more than others waits for them when
     ``max_buffer_size`` elements are ready for one of these.  Positions of it cannot be saved.
+
+    Args:
+      dataset: The dataset whose elements are dealt out.
+      devices: A list of devices, such as `["/gpu:0", "/gpu:1"]`.
+      max_buffer_size: The largest number of elements that wait for one device.
+      prefetch_buffer_size: The number of elements that are ready on each device; 0 for none.
+      source_device: The device that deals the elements out.
+
+    >>> iterator = tf.data.experimental.MultiDeviceIterator(tf.data.Dataset.range(4), ["/cpu:0", "/cpu:0"])
+    >>> with tf.Session() as sess:
+    ...     sess.run(iterator.initializer)
+    ...     sess.run(iterator.get_next())
+    [np.int64(0), np.int64(1)]
     """
 
     def __init__(
@@ -83,6 +117,7 @@ class MultiDeviceIterator:
 
     @property
     def element_spec(self) -> Any:
+        """What an element of one device is like."""
         return self._iterators[0].element_spec
 
     def get_next(self, device: str | None = None) -> Any:

@@ -35,7 +35,28 @@ def bucket_by_sequence_length(
     padded_shapes: Any = None, padding_values: Any = None, pad_to_bucket_boundary: bool = False,
     no_padding: bool = False, drop_remainder: Any = False,
 ) -> Transformation:  # fmt: skip
-    """Padded batches of elements of about the same length: bucket ``i`` has lengths below ``bucket_boundaries[i]``."""
+    """Padded batches of elements of about the same length: bucket ``i`` has lengths below ``bucket_boundaries[i]``.
+
+    Args:
+      element_length_func: A function from an element to its length, an integer scalar.
+      bucket_boundaries: The lengths at which the next bucket begins, in rising order.
+      bucket_batch_sizes: The batch size of each bucket: one more than there are boundaries.
+      padded_shapes: The shapes to pad to, as of `Dataset.padded_batch`; None pads each batch to its longest element.
+      padding_values: What to pad with, as of `Dataset.padded_batch`; None for 0 and the empty string.
+      pad_to_bucket_boundary: True pads to the longest element of the bucket, its boundary minus one.
+      no_padding: True batches without padding: the elements of a batch must have one shape.
+      drop_remainder: True leaves out batches that are not full at the end.
+
+    Returns:
+      A function for `Dataset.apply`.
+
+    >>> lengths = tf.data.Dataset.from_tensor_slices([1, 5, 2, 6]).map(lambda n: tf.fill([n], n))
+    >>> buckets = lengths.apply(tf.data.experimental.bucket_by_sequence_length(
+    ...     tf.size, bucket_boundaries=[4], bucket_batch_sizes=[2, 2]))
+    >>> tf.Session().run(buckets.make_one_shot_iterator().get_next())
+    array([[1, 0],
+           [2, 2]], dtype=int32)
+    """
     if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
         raise ValueError(
             f"`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but they are {len(bucket_batch_sizes)} and "
@@ -75,7 +96,18 @@ def _filled(shape: Any, size: Any) -> Any:
 
 class Reducer:
     """What `group_by_reducer` does with the elements of a key: ``init_func(key)`` makes a state, ``reduce_func(state, element)``
-    the next one, and ``finalize_func(state)`` the element that is given for it."""
+    the next one, and ``finalize_func(state)`` the element that is given for it.
+
+    Args:
+      init_func: A function from a key, an int64 scalar, to the first state.
+      reduce_func: A function from a state and an element to the next state.
+      finalize_func: A function from the last state to the element that is given.
+
+    >>> sums = tf.data.experimental.Reducer(lambda key: tf.constant(0, tf.int64), lambda s, n: s + n, lambda s: s)
+    >>> dataset = tf.data.Dataset.range(6).apply(tf.data.experimental.group_by_reducer(lambda n: n % 2, sums))
+    >>> tf.Session().run(dataset.make_one_shot_iterator().get_next())
+    np.int64(6)
+    """
 
     def __init__(
         self, init_func: Callable[..., Any], reduce_func: Callable[..., Any], finalize_func: Callable[..., Any]
@@ -84,19 +116,35 @@ class Reducer:
 
     @property
     def init_func(self) -> Callable[..., Any]:
+        """The function from a key to the first state."""
         return self._functions[0]
 
     @property
     def reduce_func(self) -> Callable[..., Any]:
+        """The function from a state and an element to the next state."""
         return self._functions[1]
 
     @property
     def finalize_func(self) -> Callable[..., Any]:
+        """The function from the last state to the element that is given."""
         return self._functions[2]
 
 
 def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
-    """One element for each key: what a reducer makes of all elements of that key.  They come in the order of the keys."""
+    """One element for each key: what a reducer makes of all elements of that key.  They come in the order of the keys.
+
+    Args:
+      key_func: A function from an element to its key, an int64 scalar.
+      reducer: The `Reducer` of the elements of a key.
+
+    Returns:
+      A function for `Dataset.apply`.
+
+    >>> count = tf.data.experimental.Reducer(lambda key: tf.constant(0, tf.int64), lambda s, n: s + 1, lambda s: s)
+    >>> dataset = tf.data.Dataset.range(5).apply(tf.data.experimental.group_by_reducer(lambda n: n % 2, count))
+    >>> tf.Session().run(dataset.batch(2).make_one_shot_iterator().get_next())
+    array([3, 2])
+    """
 
     def apply(dataset: Dataset) -> Dataset:
         key = trace_function(key_func, "group_by_reducer", dataset.element_spec)
@@ -113,7 +161,20 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
 
 
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
-    """Batches of elements of different sizes as sparse tensors; ``row_shape`` is what an element must fit into."""
+    """Batches of elements of different sizes as sparse tensors; ``row_shape`` is what an element must fit into.
+
+    Args:
+      batch_size: The number of elements of a batch.
+      row_shape: The shape that an element must fit into; None for a dimension that is as large as the largest element's.
+
+    Returns:
+      A function for `Dataset.apply`. Its dataset gives `tf.SparseTensor`s [batch, ...].
+
+    >>> rows = tf.data.Dataset.from_tensor_slices([1, 2]).map(lambda n: tf.fill([n], n))
+    >>> batches = rows.apply(tf.data.experimental.dense_to_sparse_batch(2, row_shape=[3]))
+    >>> tf.Session().run(batches.make_one_shot_iterator().get_next()).dense_shape
+    array([2, 3])
+    """
 
     def apply(dataset: Dataset) -> Dataset:
         one = dataset.element_spec
@@ -133,7 +194,22 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
 
 
 def parse_example_dataset(features: Mapping[str, Any], num_parallel_calls: Any = 1) -> Transformation:
-    """Batches of encoded Examples as dictionaries of tensors, see `tf.parse_example`."""
+    """Batches of encoded Examples as dictionaries of tensors, see `tf.parse_example`.
+
+    Args:
+      features: A dictionary from the names of features to what they are, such as `tf.FixedLenFeature([], tf.float32)`.
+      num_parallel_calls: How many batches are parsed together.
+
+    Returns:
+      A function for `Dataset.apply`, to a dataset of vectors of encoded Examples.
+
+    >>> example = tf.train.Example()
+    >>> example.features.feature["age"].float_list.value.append(4.0)
+    >>> encoded = tf.data.Dataset.from_tensors([example.SerializeToString()])
+    >>> parse = tf.data.experimental.parse_example_dataset({"age": tf.FixedLenFeature([], tf.float32)})
+    >>> tf.Session().run(encoded.apply(parse).make_one_shot_iterator().get_next())
+    {'age': array([4.], dtype=float32)}
+    """
     if features is None:
         raise ValueError(f"Missing: features was {features}. {at()}")
 
@@ -153,6 +229,20 @@ def rejection_resample(
     """Leaves out elements so that classes are as frequent as ``target_dist`` says; gives pairs of class and element.
 
     Without ``initial_dist`` it is estimated from the elements that are seen.
+
+    Args:
+      class_func: A function from an element to its class, an integer scalar from 0 on.
+      target_dist: The share of each class in the new dataset: float numbers that add up to 1.
+      initial_dist: The share of each class in the dataset; None estimates it.
+      seed: The seed of the choices.
+
+    Returns:
+      A function for `Dataset.apply`. Its dataset gives pairs (class, element).
+
+    >>> numbers = tf.data.Dataset.range(100)
+    >>> even = tf.data.experimental.rejection_resample(lambda n: n % 2, target_dist=[1.0, 0.0], initial_dist=[0.5, 0.5])
+    >>> tf.Session().run(numbers.apply(even).make_one_shot_iterator().get_next())
+    (np.int64(0), np.int64(0))
     """
 
     def with_class(*element: Any) -> Any:

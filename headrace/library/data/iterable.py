@@ -28,6 +28,18 @@ def from_iterable(iterable: Any, output_types: Any = None, output_shapes: Any = 
     Each epoch begins it again.  Types that are not given are those of the first element; so are shapes, but for the first
     dimension of what has a ``batch_size``.  What has a length and takes an index, tables and files are restored by a position
     in them; others by taking as many elements, which must then come in the same order again.
+
+    Args:
+      iterable: What gives the elements: numbers, arrays, or tuples and dictionaries of them.
+      output_types: The type of each component, in the structure of an element; None for those of the first element.
+      output_shapes: The shape of each component; None for those of the first element, or unknown if types are given.
+
+    Returns:
+      A dataset.
+
+    >>> dataset = tf.data.from_iterable([(1, "a"), (2, "b")])
+    >>> tf.Session().run(dataset.make_one_shot_iterator().get_next())
+    (np.int32(1), b'a')
     """
     source = source_of_rows(iterable) or (Indexed(iterable) if _has_index(iterable) else partial(_elements, iterable))
     if isinstance(iterable, Iterator):

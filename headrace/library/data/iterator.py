@@ -35,6 +35,17 @@ class Iterator:
 
     Made by ``dataset.make_one_shot_iterator()``, ``dataset.make_initializable_iterator()``, or by `from_structure` for
     several datasets and `from_string_handle` for several iterators.  At the end steps raise OutOfRangeError.
+
+    Args:
+      iterator_resource: The tensor that stands for the iterator's state.
+      initializer: The operation that begins it, or None.
+      output_types: The type of each component of an element, in its structure.
+      output_shapes: The shape of each component, in the same structure.
+      output_classes: The class of each component, `tf.Tensor` or `tf.SparseTensor`, in the same structure.
+
+    >>> iterator = tf.data.Dataset.range(3).make_one_shot_iterator()
+    >>> tf.Session().run(iterator.get_next())
+    np.int64(0)
     """
 
     def __init__(
@@ -102,6 +113,7 @@ class Iterator:
         return self
 
     def __next__(self) -> Any:
+        """The next element, where ops run eagerly; StopIteration at the end."""
         _check_eager()
         try:
             return self.get_next()
@@ -140,18 +152,22 @@ class Iterator:
 
     @property
     def element_spec(self) -> Any:
+        """What an element is like."""
         return self._spec
 
     @property
     def output_types(self) -> Any:
+        """The types of the components of an element, in its structure."""
         return types_of(self._spec)
 
     @property
     def output_shapes(self) -> Any:
+        """The shapes of the components of an element, in its structure."""
         return shapes_of(self._spec)
 
     @property
     def output_classes(self) -> Any:
+        """The classes of the components of an element, in its structure."""
         return classes_of(self._spec)
 
 
@@ -198,7 +214,21 @@ def eager_iterator(dataset: Any) -> Iterator:
 
 
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
-    """An iterator that begins when its ``initializer`` runs, and begins again each time it does."""
+    """An iterator that begins when its ``initializer`` runs, and begins again each time it does.
+
+    Args:
+      dataset: The dataset whose elements it gives.
+      shared_name: A name under which sessions of one cluster share the iterator; None for an iterator of its own.
+
+    Returns:
+      A `tf.data.Iterator`.
+
+    >>> iterator = tf.data.make_initializable_iterator(tf.data.Dataset.range(3))
+    >>> with tf.Session() as sess:
+    ...     sess.run(iterator.initializer)
+    ...     sess.run(iterator.get_next())
+    np.int64(0)
+    """
     if context.executing_eagerly():
         raise RuntimeError(
             "dataset.make_initializable_iterator is not supported when eager execution is enabled. Use `for element in "
@@ -216,6 +246,17 @@ def make_one_shot_iterator(dataset: Any, shared_name: str = "") -> Iterator:
     """An iterator that begins with the first step that uses it, and cannot begin again.
 
     The dataset may use constants only: no variables, tables or placeholders.  Executed eagerly, it begins at once.
+
+    Args:
+      dataset: The dataset whose elements it gives.
+      shared_name: A name under which sessions of one cluster share the iterator; empty for an iterator of its own.
+
+    Returns:
+      A `tf.data.Iterator`.
+
+    >>> iterator = tf.data.make_one_shot_iterator(tf.data.Dataset.range(3))
+    >>> tf.Session().run(iterator.get_next())
+    np.int64(0)
     """
     if context.executing_eagerly():
         return eager_iterator(dataset)
@@ -290,7 +331,17 @@ def _in_order(op: Operation) -> list[Operation]:
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:
-    """What an element is like: specs of its components, in its structure."""
+    """What an element is like: specs of its components, in its structure.
+
+    Args:
+      dataset_or_iterator: A dataset or an iterator.
+
+    Returns:
+      A `tf.TensorSpec`, or a nested structure of specs.
+
+    >>> tf.data.experimental.get_structure(tf.data.Dataset.range(3))
+    TensorSpec(shape=(), dtype=tf.int64, name=None)
+    """
     try:
         return dataset_or_iterator.element_spec
     except AttributeError:
@@ -300,17 +351,47 @@ def get_structure(dataset_or_iterator: Any) -> Any:
 
 
 def get_output_types(dataset_or_iterator: Any) -> Any:
-    """The dtypes of the components of an element."""
+    """The dtypes of the components of an element.
+
+    Args:
+      dataset_or_iterator: A dataset or an iterator.
+
+    Returns:
+      A type, or types in the structure of an element.
+
+    >>> tf.data.get_output_types(tf.data.Dataset.range(3))
+    tf.int64
+    """
     return types_of(get_structure(dataset_or_iterator))
 
 
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
-    """The shapes of the components of an element."""
+    """The shapes of the components of an element.
+
+    Args:
+      dataset_or_iterator: A dataset or an iterator.
+
+    Returns:
+      A shape, or shapes in the structure of an element.
+
+    >>> tf.data.get_output_shapes(tf.data.Dataset.range(6).batch(2))
+    TensorShape([Dimension(None)])
+    """
     return shapes_of(get_structure(dataset_or_iterator))
 
 
 def get_output_classes(dataset_or_iterator: Any) -> Any:
-    """The classes of the components of an element."""
+    """The classes of the components of an element.
+
+    Args:
+      dataset_or_iterator: A dataset or an iterator.
+
+    Returns:
+      A class, or classes in the structure of an element.
+
+    >>> tf.data.get_output_classes(tf.data.Dataset.range(3)) is tf.Tensor
+    True
+    """
     return classes_of(get_structure(dataset_or_iterator))
 
 
@@ -319,6 +400,15 @@ def report(iterator: Iterator) -> Tensor:
 
     For each stage: the elements that it gave, the seconds that it computed itself, the seconds that what comes after it waited
     for it, and what its buffer holds.  They are counted from the first time that it is run, until ten seconds after the last.
+
+    Args:
+      iterator: An iterator of a dataset.
+
+    Returns:
+      A string scalar with JSON text.
+
+    >>> iterator = tf.data.Dataset.range(3).make_one_shot_iterator()
+    >>> report = tf.data.report(iterator)
     """
     if not isinstance(iterator, Iterator):
         raise TypeError(f"report needs an iterator of a dataset, got {iterator!r} {at()}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.graph.structures import SparseTensorValue
-from headrace.library.nest import _children, _like, is_attrs
+from headrace.library.nest_level import children, is_attrs, like
 
 
 def is_structure(value: Any) -> bool:
@@ -24,7 +24,7 @@ def _leaves(structure: Any) -> Iterator[Any]:
     if not is_structure(structure):
         yield structure
         return
-    for child in _children(structure):
+    for child in children(structure):
         yield from _leaves(child)
 
 
@@ -33,7 +33,7 @@ def pack_sequence_as(structure: Any, leaves: Sequence[Any]) -> Any:
     rest = iter(leaves)
 
     def build(one: Any) -> Any:
-        return _like(one, [build(child) for child in _children(one)]) if is_structure(one) else next(rest)
+        return like(one, [build(child) for child in children(one)]) if is_structure(one) else next(rest)
 
     return build(structure)
 
@@ -53,7 +53,7 @@ def flatten_up_to(shallow: Any, structure: Any) -> list[Any]:
             "If shallow structure is a sequence, input must also be a sequence. Input has type: "
             f"{type(structure).__name__}: {structure!r}."
         )
-    mine, theirs = _children(shallow), _children(structure)
+    mine, theirs = children(shallow), children(structure)
     if isinstance(shallow, Mapping) and set(shallow) != set(structure):
         raise ValueError(f"The two structures don't have the same keys: {sorted(shallow)} and {sorted(structure)}.")
     if len(mine) != len(theirs):

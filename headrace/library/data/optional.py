@@ -15,7 +15,12 @@ from headrace.library.data.structure import OptionalSpec, flat_shapes, flat_type
 
 @OptionalSpec.describes
 class Optional(Composite):
-    """A value that may be missing, such as the next element of an iterator that may be at its end."""
+    """A value that may be missing, such as the next element of an iterator that may be at its end.
+
+    >>> maybe = tf.data.experimental.Optional.from_value(42)
+    >>> tf.Session().run([maybe.has_value(), maybe.get_value()])
+    [np.True_, np.int32(42)]
+    """
 
     @classmethod
     def _of(cls, variant: Tensor, element_spec: Any) -> Optional:
@@ -59,7 +64,18 @@ class Optional(Composite):
 
 
 def get_next_as_optional(iterator: Iterator) -> Optional:
-    """The next element of an iterator, or nothing at its end, where ``get_next()`` would raise OutOfRangeError."""
+    """The next element of an iterator, or nothing at its end, where ``get_next()`` would raise OutOfRangeError.
+
+    Args:
+      iterator: An iterator of a dataset.
+
+    Returns:
+      A `tf.data.experimental.Optional`: another one in each step.
+
+    >>> iterator = tf.data.Dataset.range(0).make_one_shot_iterator()
+    >>> tf.Session().run(tf.data.experimental.get_next_as_optional(iterator).has_value())
+    np.False_
+    """
     if not isinstance(iterator, Iterator):
         raise TypeError(f"get_next_as_optional needs an iterator of a dataset, got {iterator!r} {at()}")
     spec = iterator.element_spec

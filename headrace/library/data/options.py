@@ -44,10 +44,22 @@ class _Settings:
 
 
 class MapVectorizationOptions(_Settings):
+    """Whether functions of `map` are called for many elements together: ``enabled``.  ``use_choose_fastest`` is not used.
+
+    >>> options = tf.data.Options()
+    >>> options.experimental_optimization.map_vectorization.enabled = False
+    """
+
     _NAMES = ("enabled", "use_choose_fastest")
 
 
 class OptimizationOptions(_Settings):
+    """How datasets are made faster.  ``map_vectorization`` has an effect; the others are accepted, and decided without them.
+
+    >>> options = tf.data.Options()
+    >>> options.experimental_optimization.map_and_batch_fusion = True
+    """
+
     _NAMES = (
         "apply_default_optimizations", "autotune", "autotune_algorithm", "autotune_buffers", "autotune_cpu_budget",
         "filter_fusion", "filter_with_random_uniform_fusion", "hoist_random_uniform", "map_and_batch_fusion",
@@ -61,14 +73,33 @@ class OptimizationOptions(_Settings):
 
 
 class ThreadingOptions(_Settings):
+    """How many threads a dataset uses, as TensorFlow has it: accepted, and decided without it.
+
+    >>> options = tf.data.Options()
+    >>> options.experimental_threading.private_threadpool_size = 4
+    """
+
     _NAMES = ("max_intra_op_parallelism", "private_threadpool_size")
 
 
 class StatsOptions(_Settings):
+    """Who is told of what a dataset measures (``aggregator``), with which tags (``prefix``), and whether every transformation is
+    measured (``latency_all_edges``).
+
+    >>> options = tf.data.Options()
+    >>> options.experimental_stats.aggregator = tf.data.experimental.StatsAggregator()
+    """
+
     _NAMES = ("aggregator", "counter_prefix", "latency_all_edges", "prefix")
 
 
 class DistributeOptions(_Settings):
+    """How a dataset is divided between workers, as TensorFlow has it: accepted, and decided without it.
+
+    >>> options = tf.data.Options()
+    >>> options.experimental_distribute.auto_shard = False
+    """
+
     _NAMES = ("auto_shard", "num_devices")
 
 
@@ -84,6 +115,10 @@ class Options(_Settings):
     ``experimental_deterministic = False`` lets parallel calls give their results in the order in which they are ready, and
     ``experimental_stats`` names who is told of what the dataset measures (`StatsAggregator`).  The others are accepted
     as TensorFlow has them; what they tune there is decided here without them.
+
+    >>> options = tf.data.Options()
+    >>> options.experimental_deterministic = False
+    >>> dataset = tf.data.Dataset.range(3).with_options(options)
     """
 
     _NAMES = (

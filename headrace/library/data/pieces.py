@@ -40,6 +40,13 @@ LOOK_S: Final = 0.2  # between two looks at whether another worker has left a pi
 def piece_ranges(total: int, size: int) -> np.ndarray[Any, Any]:
     """The numbers from 0 to ``total`` - 1 as pieces of ``size``, each as its first number and the one after its last.
 
+    Args:
+      total: The number of elements, at least 0.
+      size: The number of elements of a piece, at least 1; the last piece may be smaller.
+
+    Returns:
+      An int64 array [pieces, 2].
+
     >>> print(tf.data.piece_ranges(10, 4).tolist())
     [[0, 4], [4, 8], [8, 10]]
     """
@@ -74,6 +81,21 @@ def pieces(
     the same pieces, order and ``epochs`` (None: for ever).
 
     ``tf.data.pieces(names, server.target, "train", epochs=3).interleave(tf.data.TFRecordDataset, cycle_length=4)``
+
+    Args:
+      values: The pieces: a list of names, or an array whose rows are pieces, such as that of `piece_ranges`.
+      service: The target of a server of the cluster.
+      shared_name: The name that all workers give.
+      epochs: How often each piece is handed out; None for ever.
+      task: The task that hands the pieces out.
+      shuffle: True changes the order in each epoch.
+      seed: The seed of the order, at least 0; None lets `task` draw one.
+      exactly_once: True goes on within a piece that another worker has begun.
+
+    Returns:
+      A `tf.data.Pieces`, whose `flat_map` and `interleave` make datasets.
+
+    Example: ``tf.data.pieces(names, server.target, "train", epochs=3).flat_map(tf.data.TFRecordDataset)``
     """
     array = make_array(values)
     if not array.ndim:
@@ -90,7 +112,19 @@ def pieces(
 
 
 class Pieces:
-    """Pieces that are shared.  `flat_map` and `interleave` make a dataset of the elements in them, `input_producer` a queue."""
+    """Pieces that are shared.  `flat_map` and `interleave` make a dataset of the elements in them, `input_producer` a queue.
+
+    Args:
+      values: An array whose rows are the pieces.
+      service: The target of a server of the cluster.
+      name: The name that all workers give.
+      epochs: How often each piece is handed out; -1 for ever.
+      task: The task that hands the pieces out.
+      seed: The seed of the order, or a negative number that says how it is chosen; `tf.data.pieces` gives it.
+      exact: True goes on within a piece that another worker has begun.
+
+    Example: ``tf.data.pieces(names, server.target, "train").interleave(tf.data.TextLineDataset, cycle_length=4)``
+    """
 
     def __init__(
         self, values: np.ndarray[Any, Any], service: str, name: str, epochs: int, task: str, seed: int, exact: bool

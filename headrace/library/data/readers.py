@@ -63,7 +63,16 @@ def _compression(compression_type: Any) -> Any:
 
 
 class TextLineDataset(_Files):
-    """The lines of text files, without their ends."""
+    """The lines of text files, without their ends.
+
+    Args:
+      filenames: The name of a file, a list or a tensor of names, or a dataset of names.
+      compression_type: "", "ZLIB" or "GZIP"; None for "".
+      buffer_size: The number of bytes to read together; None for 256 KiB.
+      num_parallel_reads: How many files are read in turn; None for one file after the other.
+
+    Example: ``tf.data.TextLineDataset(["train.txt", "more.txt"]).skip(1)``
+    """
 
     def __init__(
         self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
@@ -76,7 +85,16 @@ class TextLineDataset(_Files):
 
 
 class TFRecordDataset(_Files):
-    """The records of TFRecord files; ``compression_type`` is "", "ZLIB" or "GZIP"."""
+    """The records of TFRecord files; ``compression_type`` is "", "ZLIB" or "GZIP".
+
+    Args:
+      filenames: The name of a file, a list or a tensor of names, or a dataset of names.
+      compression_type: "", "ZLIB" or "GZIP"; None for "".
+      buffer_size: The number of bytes to read together; None for 256 KiB.
+      num_parallel_reads: How many files are read in turn; None for one file after the other.
+
+    Example: ``tf.data.TFRecordDataset("train.tfrecord.gz", compression_type="GZIP").map(parse)``
+    """
 
     def __init__(
         self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
@@ -89,7 +107,19 @@ class TFRecordDataset(_Files):
 
 
 class FixedLengthRecordDataset(_Files):
-    """Pieces of ``record_bytes`` of files, between a header and a footer."""
+    """Pieces of ``record_bytes`` of files, between a header and a footer.
+
+    Args:
+      filenames: The name of a file, a list or a tensor of names, or a dataset of names.
+      record_bytes: The number of bytes of a record.
+      header_bytes: The number of bytes to skip at the beginning of each file; None for 0.
+      footer_bytes: The number of bytes to leave out at the end of each file; None for 0.
+      buffer_size: The number of bytes to read together; None for 256 KiB.
+      compression_type: "", "ZLIB" or "GZIP"; None for "".
+      num_parallel_reads: How many files are read in turn; None for one file after the other.
+
+    Example: ``tf.data.FixedLengthRecordDataset("data_batch_1.bin", record_bytes=3073)``
+    """
 
     def __init__(
         self, filenames: Any, record_bytes: Any, header_bytes: Any = None, footer_bytes: Any = None,
@@ -110,6 +140,14 @@ class SqlDataset(Dataset):
 
     ``data_source_name`` is the database's file, which is only read.  What has another type in the database is converted as
     SQLite does, and NULL is 0 or "".  A position is the number of rows taken: the query must give the same rows again.
+
+    Args:
+      driver_name: The kind of database: "sqlite".
+      data_source_name: The path of the database's file.
+      query: The query in SQL.
+      output_types: The types of the columns, in a tuple.
+
+    Example: ``tf.data.experimental.SqlDataset("sqlite", "shop.db", "SELECT name, price FROM items", (tf.string, tf.float64))``
     """
 
     def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any) -> None:

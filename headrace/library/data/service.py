@@ -51,6 +51,17 @@ def distribute(
     of them.  Without one, all get all of them.
 
     Like a one-shot iterator, the tasks know constants only: the dataset has no variables, tables, placeholders or generators.
+
+    Args:
+      processing_mode: "parallel_epochs" or "distributed_epoch".
+      service: The target of a server of the cluster.
+      job_name: The name under which several datasets share the elements; None to get all of them.
+      job: The job whose tasks compute the elements.
+
+    Returns:
+      A function for `Dataset.apply`.
+
+    Example: ``dataset.apply(tf.data.experimental.service.distribute("parallel_epochs", server.target))``
     """
     if processing_mode not in (PARALLEL_EPOCHS, DISTRIBUTED_EPOCH):
         raise ValueError(

@@ -18,7 +18,15 @@ from headrace.library.data import nest
 
 
 class SparseTensorSpec(ShapedSpec):
-    """The dtype and dense shape of a sparse tensor."""
+    """The dtype and dense shape of a sparse tensor.
+
+    Args:
+      shape: The dense shape; None if it is not known.
+      dtype: The type of the values.
+
+    >>> tf.SparseTensorSpec([None, 3], tf.int64)
+    SparseTensorSpec((?, 3), tf.int64)
+    """
 
     __slots__ = ()
 
@@ -27,10 +35,12 @@ class SparseTensorSpec(ShapedSpec):
 
     @property
     def value_type(self) -> type:
+        """The class of what this describes, `tf.SparseTensor`."""
         return SparseTensor
 
     @classmethod
     def from_value(cls, value: Any) -> SparseTensorSpec:
+        """The spec of a sparse tensor."""
         return cls(value.get_shape(), value.dtype)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
@@ -60,14 +70,17 @@ class _HolderSpec:
 
     @property
     def element_spec(self) -> Any:
+        """What an element, or the value, is like."""
         return self._element_spec
 
     @property
     def value_type(self) -> Any:
+        """The class of what this describes."""
         return self._value_types[type(self)]
 
     @classmethod
     def from_value(cls, value: Any) -> Any:
+        """The spec of a dataset or an optional."""
         return cls(value.element_spec)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
@@ -88,7 +101,15 @@ class _HolderSpec:
 
 
 class DatasetSpec(_HolderSpec):
-    """What a component is like that is a dataset itself, as those of windows are."""
+    """What a component is like that is a dataset itself, as those of windows are.
+
+    Args:
+      element_spec: What an element of the dataset is like: a `tf.TensorSpec`, or a nested structure of specs.
+      dataset_shape: The shape of a batch of datasets; () for one dataset.
+
+    >>> tf.data.Dataset.range(6).window(3).element_spec
+    DatasetSpec(TensorSpec(shape=(), dtype=tf.int64, name=None), ())
+    """
 
     __slots__ = ("_dataset_shape",)
 
@@ -101,7 +122,14 @@ class DatasetSpec(_HolderSpec):
 
 
 class OptionalSpec(_HolderSpec):
-    """What a component is like that is an optional."""
+    """What a component is like that is an optional.
+
+    Args:
+      value_structure: What the value is like: a `tf.TensorSpec`, or a nested structure of specs.
+
+    >>> tf.OptionalSpec(tf.TensorSpec([], tf.int64))
+    OptionalSpec(TensorSpec(shape=(), dtype=tf.int64, name=None))
+    """
 
     __slots__ = ()
 
@@ -113,12 +141,34 @@ DatasetStructure, OptionalStructure = DatasetSpec, OptionalSpec  # their older n
 
 
 def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:  # noqa: N802
-    """The older name of `TensorSpec`."""
+    """The older name of `TensorSpec`.
+
+    Args:
+      dtype: The type.
+      shape: The shape; None if it is not known.
+
+    Returns:
+      A `tf.TensorSpec`.
+
+    >>> tf.data.experimental.TensorStructure(tf.int64, [2])
+    TensorSpec(shape=(2,), dtype=tf.int64, name=None)
+    """
     return TensorSpec(shape, dtype)
 
 
 def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:  # noqa: N802
-    """The older name of `SparseTensorSpec`."""
+    """The older name of `SparseTensorSpec`.
+
+    Args:
+      dtype: The type of the values.
+      shape: The dense shape; None if it is not known.
+
+    Returns:
+      A `tf.SparseTensorSpec`.
+
+    >>> tf.data.experimental.SparseTensorStructure(tf.int64, [2])
+    SparseTensorSpec((2,), tf.int64)
+    """
     return SparseTensorSpec(shape, dtype)
 
 

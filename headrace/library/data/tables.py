@@ -38,6 +38,19 @@ class CsvDataset(_Made):
     """The records of CSV files as tuples of columns.
 
     ``record_defaults`` has, for each column, what stands in for an empty field; a dtype or an empty list where there must be one.
+
+    Args:
+      filenames: The name of a file, or a list or a tensor of names.
+      record_defaults: A list with the default, or the type, of each column that is read.
+      compression_type: "", "ZLIB" or "GZIP"; None for "".
+      buffer_size: The number of bytes to read together; None for 4 MiB.
+      header: True skips the first line of each file.
+      field_delim: The character between two fields.
+      use_quote_delim: False treats quotes as any other character.
+      na_value: A text that stands for an empty field, as well as "".
+      select_cols: The numbers of the columns to read, in rising order; None for all.
+
+    Example: ``tf.data.experimental.CsvDataset("prices.csv", [tf.float32, 0.0, ""], header=True)``
     """
 
     def __init__(
@@ -78,6 +91,33 @@ def make_csv_dataset(
     """Batches of the rows of CSV files: dictionaries by the names of columns, or pairs of one and the column ``label_name``.
 
     Names come from the first lines, and types from the first rows, unless they are given.
+
+    Args:
+      file_pattern: A pattern of names of files, or a list of patterns.
+      batch_size: The number of rows of a batch.
+      column_names: The names of all columns of the files; None takes them from the first lines.
+      column_defaults: A list with the default, or the type, of each column that is read; None infers the types.
+      label_name: The column that is given apart from the others; None for none.
+      select_columns: The names or numbers of the columns to read; None for all.
+      field_delim: The character between two fields.
+      use_quote_delim: False treats quotes as any other character.
+      na_value: A text that stands for an empty field, as well as "".
+      header: True if the first line of each file has the names of the columns.
+      num_epochs: How often the rows are given; None for ever.
+      shuffle: False keeps the order of the files and of their rows.
+      shuffle_buffer_size: The number of rows among which one is drawn.
+      shuffle_seed: The seed of the order.
+      prefetch_buffer_size: The number of batches that are ready before they are asked for; None to let Headrace choose it.
+      num_parallel_reads: How many files are read in turn; None for 1.
+      sloppy: Accepted and not used: rows come in a fixed order.
+      num_rows_for_inference: The number of rows from which types are inferred; None for all.
+      compression_type: "", "ZLIB" or "GZIP"; None for "".
+      ignore_errors: True leaves out rows that cannot be parsed.
+
+    Returns:
+      A dataset of batches; without an end, only whole ones.
+
+    Example: ``tf.data.experimental.make_csv_dataset("train/*.csv", 32, label_name="price", num_epochs=1)``
     """
     paths = _matching(file_pattern)
 
@@ -138,7 +178,30 @@ def make_batched_features_dataset(
     prefetch_buffer_size: Any = None, reader_num_threads: Any = None, parser_num_threads: Any = None,
     sloppy_ordering: bool = False, drop_final_batch: bool = False,
 ) -> Dataset:  # fmt: skip
-    """Batches of the Examples of files as dictionaries of tensors, or pairs of one and the feature ``label_key``."""
+    """Batches of the Examples of files as dictionaries of tensors, or pairs of one and the feature ``label_key``.
+
+    Args:
+      file_pattern: A pattern of names of files, or a list of patterns.
+      batch_size: The number of Examples of a batch.
+      features: A dictionary from the names of features to what they are, such as `tf.FixedLenFeature([], tf.float32)`.
+      reader: The class of the dataset that reads a file.
+      label_key: The feature that is given apart from the others; None for none.
+      reader_args: Further arguments of `reader`, after the name of the file; None for none.
+      num_epochs: How often the Examples are given; None for ever.
+      shuffle: False keeps the order of the files and of their Examples.
+      shuffle_buffer_size: The number of Examples among which one is drawn.
+      shuffle_seed: The seed of the order.
+      prefetch_buffer_size: The number of batches that are ready before they are asked for; None to let Headrace choose it.
+      reader_num_threads: How many files are read in turn; None for 1.
+      parser_num_threads: How many batches are parsed together; None for 2.
+      sloppy_ordering: Accepted and not used: Examples come in a fixed order.
+      drop_final_batch: True leaves out a last batch that is not full.
+
+    Returns:
+      A dataset of batches; without an end, only whole ones.
+
+    Example: ``tf.data.experimental.make_batched_features_dataset("train*", 32, {"age": tf.FixedLenFeature([], tf.float32)})``
+    """
     if label_key is not None and label_key not in features:
         raise ValueError(f"The `label_key` {label_key!r} must be one of the `features` {list(features)} {at()}")
     files = Dataset.list_files(file_pattern, shuffle, shuffle_seed)

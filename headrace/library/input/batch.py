@@ -49,6 +49,26 @@ def batch(
     Returns tensors with the batch as their first dimension: a list, or a dictionary if ``tensors`` is one, or the tensor
     itself if a list has only one.  ``dynamic_pad`` pads the dimensions that are not known with zeros to the longest of a batch.
     What does not fill the last batch is left out, unless ``allow_smaller_final_batch``.
+
+    Args:
+      tensors: The tensors of an example: a list or a dictionary.
+      batch_size: How many examples a batch has, an integer or a scalar tensor.
+      num_threads: How many threads fill the queue; with more than 1 the order is not kept.
+      capacity: How many examples the queue holds.
+      enqueue_many: Whether the first dimension of each tensor counts examples.
+      shapes: The shapes of one example's tensors; None for those that the tensors have.
+      dynamic_pad: Whether dimensions that are not known are padded with zeros.
+      allow_smaller_final_batch: Whether the last batch may have fewer examples.
+      shared_name: A name under which several sessions share the queue; None for none.
+      name: A name for the ops.
+
+    Returns:
+      A list or a dictionary of tensors, or the tensor itself if a list has only one.
+
+    >>> image, label = tf.zeros([28, 28]), tf.constant(3)
+    >>> images, labels = tf.train.batch([image, label], batch_size=32)
+    >>> images.shape.as_list(), labels.shape.as_list()
+    ([32, 28, 28], [32])
     """
     return maybe_batch(
         tensors, True, batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad, allow_smaller_final_batch,
@@ -61,9 +81,30 @@ def maybe_batch(
     enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches as `batch` makes them, of the examples for which ``keep_input`` is true: a scalar, or a bool for each of many."""
+    """Batches as `batch` makes them, of the examples for which ``keep_input`` is true: a scalar, or a bool for each of many.
+
+    Args:
+      tensors: The tensors of an example: a list or a dictionary.
+      keep_input: A boolean tensor: whether to keep the example; a vector for many examples.
+      batch_size: How many examples a batch has, an integer or a scalar tensor.
+      num_threads: How many threads fill the queue; with more than 1 the order is not kept.
+      capacity: How many examples the queue holds.
+      enqueue_many: Whether the first dimension of each tensor counts examples.
+      shapes: The shapes of one example's tensors; None for those that the tensors have.
+      dynamic_pad: Whether dimensions that are not known are padded with zeros.
+      allow_smaller_final_batch: Whether the last batch may have fewer examples.
+      shared_name: A name under which several sessions share the queue; None for none.
+      name: A name for the ops.
+
+    Returns:
+      A list or a dictionary of tensors, or the tensor itself if a list has only one.
+
+    >>> x = tf.random_uniform([])
+    >>> tf.train.maybe_batch([x], keep_input=x > 0.5, batch_size=4).shape.as_list()
+    [4]
+    """
     make_queue = partial(_in_order(dynamic_pad), capacity, shared_name=shared_name)
-    batches = _Batches("batch", name, [tensors], keep_input, enqueue_many, shapes)
+    batches = Batches("batch", name, [tensors], keep_input, enqueue_many, shapes)
     return batches.build(make_queue, capacity, num_threads, batch_size, allow_smaller_final_batch)
 
 
@@ -72,7 +113,26 @@ def batch_join(
     dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches as `batch` makes them, of several sources: each item of ``tensors_list`` gets a thread of its own."""
+    """Batches as `batch` makes them, of several sources: each item of ``tensors_list`` gets a thread of its own.
+
+    Args:
+      tensors_list: A list with the tensors of an example, a list or a dictionary, from each source.
+      batch_size: How many examples a batch has, an integer or a scalar tensor.
+      capacity: How many examples the queue holds.
+      enqueue_many: Whether the first dimension of each tensor counts examples.
+      shapes: The shapes of one example's tensors; None for those that the tensors have.
+      dynamic_pad: Whether dimensions that are not known are padded with zeros.
+      allow_smaller_final_batch: Whether the last batch may have fewer examples.
+      shared_name: A name under which several sessions share the queue; None for none.
+      name: A name for the ops.
+
+    Returns:
+      A list or a dictionary of tensors, or the tensor itself if a list has only one.
+
+    >>> sources = [[tf.zeros([2])], [tf.ones([2])]]
+    >>> tf.train.batch_join(sources, batch_size=4).shape.as_list()
+    [4, 2]
+    """
     return maybe_batch_join(
         tensors_list, True, batch_size, capacity, enqueue_many, shapes, dynamic_pad, allow_smaller_final_batch, shared_name,
         name,
@@ -84,9 +144,29 @@ def maybe_batch_join(
     shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches as `batch_join` makes them, of those examples for which ``keep_input`` is true."""
+    """Batches as `batch_join` makes them, of those examples for which ``keep_input`` is true.
+
+    Args:
+      tensors_list: A list with the tensors of an example, a list or a dictionary, from each source.
+      keep_input: A boolean tensor: whether to keep the example; a vector for many examples.
+      batch_size: How many examples a batch has, an integer or a scalar tensor.
+      capacity: How many examples the queue holds.
+      enqueue_many: Whether the first dimension of each tensor counts examples.
+      shapes: The shapes of one example's tensors; None for those that the tensors have.
+      dynamic_pad: Whether dimensions that are not known are padded with zeros.
+      allow_smaller_final_batch: Whether the last batch may have fewer examples.
+      shared_name: A name under which several sessions share the queue; None for none.
+      name: A name for the ops.
+
+    Returns:
+      A list or a dictionary of tensors, or the tensor itself if a list has only one.
+
+    >>> sources = [[tf.zeros([2])], [tf.ones([2])]]
+    >>> tf.train.maybe_batch_join(sources, keep_input=True, batch_size=4).shape.as_list()
+    [4, 2]
+    """
     make_queue = partial(_in_order(dynamic_pad), capacity, shared_name=shared_name)
-    batches = _Batches("batch_join", name, tensors_list, keep_input, enqueue_many, shapes)
+    batches = Batches("batch_join", name, tensors_list, keep_input, enqueue_many, shapes)
     return batches.build(make_queue, capacity, 1, batch_size, allow_smaller_final_batch)
 
 
@@ -98,6 +178,26 @@ def shuffle_batch(
     """Batches as `batch` makes them, in random order: drawn while more than ``min_after_dequeue`` examples are there.
 
     A larger ``min_after_dequeue`` mixes better, and takes longer to start.
+
+    Args:
+      tensors: The tensors of an example: a list or a dictionary.
+      batch_size: How many examples a batch has, an integer or a scalar tensor.
+      capacity: How many examples the queue holds.
+      min_after_dequeue: How many examples stay in the queue, so that the next one is chosen among many.
+      num_threads: How many threads fill the queue; with more than 1 the order is not kept.
+      seed: The seed of the order; None for the graph's, or a random one.
+      enqueue_many: Whether the first dimension of each tensor counts examples.
+      shapes: The shapes of one example's tensors; None for those that the tensors have.
+      allow_smaller_final_batch: Whether the last batch may have fewer examples.
+      shared_name: A name under which several sessions share the queue; None for none.
+      name: A name for the ops.
+
+    Returns:
+      A list or a dictionary of tensors, or the tensor itself if a list has only one.
+
+    >>> x = tf.train.shuffle_batch([tf.zeros([2])], batch_size=4, capacity=100, min_after_dequeue=50)
+    >>> x.shape.as_list()
+    [4, 2]
     """
     return maybe_shuffle_batch(
         tensors, batch_size, capacity, min_after_dequeue, True, num_threads, seed, enqueue_many, shapes,
@@ -110,10 +210,33 @@ def maybe_shuffle_batch(
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches as `shuffle_batch` makes them, of those examples for which ``keep_input`` is true."""
+    """Batches as `shuffle_batch` makes them, of those examples for which ``keep_input`` is true.
+
+    Args:
+      tensors: The tensors of an example: a list or a dictionary.
+      batch_size: How many examples a batch has, an integer or a scalar tensor.
+      capacity: How many examples the queue holds.
+      min_after_dequeue: How many examples stay in the queue, so that the next one is chosen among many.
+      keep_input: A boolean tensor: whether to keep the example; a vector for many examples.
+      num_threads: How many threads fill the queue; with more than 1 the order is not kept.
+      seed: The seed of the order; None for the graph's, or a random one.
+      enqueue_many: Whether the first dimension of each tensor counts examples.
+      shapes: The shapes of one example's tensors; None for those that the tensors have.
+      allow_smaller_final_batch: Whether the last batch may have fewer examples.
+      shared_name: A name under which several sessions share the queue; None for none.
+      name: A name for the ops.
+
+    Returns:
+      A list or a dictionary of tensors, or the tensor itself if a list has only one.
+
+    >>> x = tf.random_uniform([])
+    >>> kept = tf.train.maybe_shuffle_batch([x], 4, capacity=100, min_after_dequeue=50, keep_input=x > 0.5)
+    >>> kept.shape.as_list()
+    [4]
+    """
     _check_capacity(capacity, min_after_dequeue)
     make_queue = partial(RandomShuffleQueue, capacity, min_after_dequeue, seed=seed, shared_name=shared_name)
-    batches = _Batches("shuffle_batch", name, [tensors], keep_input, enqueue_many, shapes)
+    batches = Batches("shuffle_batch", name, [tensors], keep_input, enqueue_many, shapes)
     return batches.build(make_queue, capacity, num_threads, batch_size, allow_smaller_final_batch, min_after_dequeue)
 
 
@@ -122,7 +245,28 @@ def shuffle_batch_join(
     enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches as `shuffle_batch` makes them, of several sources: each item of ``tensors_list`` gets a thread of its own."""
+    """Batches as `shuffle_batch` makes them, of several sources: each item of ``tensors_list`` gets a thread of its own.
+
+    Args:
+      tensors_list: A list with the tensors of an example, a list or a dictionary, from each source.
+      batch_size: How many examples a batch has, an integer or a scalar tensor.
+      capacity: How many examples the queue holds.
+      min_after_dequeue: How many examples stay in the queue, so that the next one is chosen among many.
+      seed: The seed of the order; None for the graph's, or a random one.
+      enqueue_many: Whether the first dimension of each tensor counts examples.
+      shapes: The shapes of one example's tensors; None for those that the tensors have.
+      allow_smaller_final_batch: Whether the last batch may have fewer examples.
+      shared_name: A name under which several sessions share the queue; None for none.
+      name: A name for the ops.
+
+    Returns:
+      A list or a dictionary of tensors, or the tensor itself if a list has only one.
+
+    >>> sources = [[tf.zeros([2])], [tf.ones([2])]]
+    >>> x = tf.train.shuffle_batch_join(sources, batch_size=4, capacity=100, min_after_dequeue=50)
+    >>> x.shape.as_list()
+    [4, 2]
+    """
     return maybe_shuffle_batch_join(
         tensors_list, batch_size, capacity, min_after_dequeue, True, seed, enqueue_many, shapes,
         allow_smaller_final_batch, shared_name, name,
@@ -134,10 +278,32 @@ def maybe_shuffle_batch_join(
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches as `shuffle_batch_join` makes them, of those examples for which ``keep_input`` is true."""
+    """Batches as `shuffle_batch_join` makes them, of those examples for which ``keep_input`` is true.
+
+    Args:
+      tensors_list: A list with the tensors of an example, a list or a dictionary, from each source.
+      batch_size: How many examples a batch has, an integer or a scalar tensor.
+      capacity: How many examples the queue holds.
+      min_after_dequeue: How many examples stay in the queue, so that the next one is chosen among many.
+      keep_input: A boolean tensor: whether to keep the example; a vector for many examples.
+      seed: The seed of the order; None for the graph's, or a random one.
+      enqueue_many: Whether the first dimension of each tensor counts examples.
+      shapes: The shapes of one example's tensors; None for those that the tensors have.
+      allow_smaller_final_batch: Whether the last batch may have fewer examples.
+      shared_name: A name under which several sessions share the queue; None for none.
+      name: A name for the ops.
+
+    Returns:
+      A list or a dictionary of tensors, or the tensor itself if a list has only one.
+
+    >>> sources = [[tf.zeros([2])], [tf.ones([2])]]
+    >>> x = tf.train.maybe_shuffle_batch_join(sources, 4, capacity=100, min_after_dequeue=50, keep_input=True)
+    >>> x.shape.as_list()
+    [4, 2]
+    """
     _check_capacity(capacity, min_after_dequeue)
     make_queue = partial(RandomShuffleQueue, capacity, min_after_dequeue, seed=seed, shared_name=shared_name)
-    batches = _Batches("shuffle_batch_join", name, tensors_list, keep_input, enqueue_many, shapes)
+    batches = Batches("shuffle_batch_join", name, tensors_list, keep_input, enqueue_many, shapes)
     return batches.build(make_queue, capacity, 1, batch_size, allow_smaller_final_batch, min_after_dequeue)
 
 
@@ -153,7 +319,7 @@ def _in_order(dynamic_pad: bool) -> Callable[..., Any]:
 # ---- how they are built
 
 
-class _Batches:
+class Batches:
     """Builds the queue of one of the functions above, what fills it, and what takes batches from it."""
 
     def __init__(
@@ -183,11 +349,11 @@ class _Batches:
         values = [value for example in self._examples for value in example]
         with name_scope(self._name, self._function, [*values, self._keep_input]) as scope:
             examples = [self._converted(e) for e in self._examples]
-            keep = _checked_keep_input(self._keep_input, self._enqueue_many)
-            sparse = _common_sparse(examples, self._enqueue_many)
+            keep = checked_keep_input(self._keep_input, self._enqueue_many)
+            sparse = common_sparse(examples, self._enqueue_many)
             components = [self._stored(e) for e in examples]
-            shapes = self._shapes or _common_shapes(components, self._enqueue_many)
-            queue = make_queue(dtypes=_common_dtypes(components), shapes=shapes)
+            shapes = self._shapes or common_shapes(components, self._enqueue_many)
+            queue = make_queue(dtypes=common_dtypes(components), shapes=shapes)
             enqueues = [op for c in components for op in [self._enqueue(queue, c, keep)] * num_threads]
             add_queue_runner(QueueRunner(queue, enqueues))
             _summarize(queue, capacity, reserve)
@@ -240,7 +406,7 @@ def _listed(example: Example, first: Example) -> Sequence[Any]:
     return [example[key] for key in sorted(example, key=str)]
 
 
-def _checked_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
+def checked_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
     keep = convert_to_tensor(keep_input)
     if keep.shape.ndims is None:
         raise ValueError(f"`keep_input` dimensions must be known at graph construction, got {keep} {at()}")
@@ -254,7 +420,7 @@ def _checked_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
 # ---- what all examples have in common
 
 
-def _common_sparse(examples: Sequence[Sequence[Any]], enqueue_many: bool) -> list[tuple[DType, int | None] | None]:
+def common_sparse(examples: Sequence[Sequence[Any]], enqueue_many: bool) -> list[tuple[DType, int | None] | None]:
     """The type and rank of each sparse tensor, None for the others."""
 
     def sparse(value: Tensor | SparseTensor) -> tuple[DType, int | None] | None:
@@ -270,7 +436,7 @@ def _common_sparse(examples: Sequence[Sequence[Any]], enqueue_many: bool) -> lis
     return first
 
 
-def _common_dtypes(examples: Sequence[Sequence[Tensor]]) -> list[DType]:
+def common_dtypes(examples: Sequence[Sequence[Tensor]]) -> list[DType]:
     first = [t.dtype.base_dtype for t in examples[0]]
     for example in examples[1:]:
         other = [t.dtype.base_dtype for t in example]
@@ -280,7 +446,7 @@ def _common_dtypes(examples: Sequence[Sequence[Tensor]]) -> list[DType]:
     return first
 
 
-def _common_shapes(examples: Sequence[Sequence[Tensor]], enqueue_many: bool) -> list[TensorShape]:
+def common_shapes(examples: Sequence[Sequence[Tensor]], enqueue_many: bool) -> list[TensorShape]:
     """The shapes of the first example; those of the others must be compatible."""
     for t in (t for example in examples for t in example):
         if t.shape.ndims is None:

@@ -34,6 +34,17 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
     """A local variable whose initial value is the sorted names of the files that match one or several patterns.
 
     ``tf.local_variables_initializer()`` looks for them, once; they are kept.
+
+    Args:
+      pattern: A pattern with ``*``, ``?`` or ``[...]``, a list of them, or a string tensor.
+      name: A name for the variable.
+
+    Returns:
+      A `tf.Variable` of strings.
+
+    >>> files = tf.train.match_filenames_once('/data/train-*.tfrecord')
+    >>> files.dtype.base_dtype
+    tf.string
     """
     with name_scope(name, "matching_filenames", [pattern]) as scope:
         return Variable(
@@ -46,6 +57,18 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     """``tensor``, which raises OutOfRangeError after it was computed ``num_epochs`` times; for None, ``tensor`` itself.
 
     The count is the local variable ``epochs``: run ``tf.local_variables_initializer()``.
+
+    Args:
+      tensor: A tensor.
+      num_epochs: How often it may be computed, above 0; None for no limit.
+      name: A name for the ops.
+
+    Returns:
+      A tensor.
+
+    >>> x = tf.train.limit_epochs(tf.constant([1, 2]), num_epochs=3)
+    >>> [v.name for v in tf.local_variables()]
+    ['limit_epochs/epochs:0']
     """
     if num_epochs is None:
         return tensor
@@ -68,6 +91,25 @@ def input_producer(
 
     ``shuffle`` draws another order in each epoch.  ``element_shape`` is needed where the shape of a row is not known.
     ``tf.train.start_queue_runners`` starts to fill the queue.  ``summary_name`` is the tag of a summary of how full it is.
+
+    Args:
+      input_tensor: A tensor of rank 1 or more.
+      element_shape: The shape of a row; None for that of `input_tensor`.
+      num_epochs: How often each row comes; None for no end.
+      shuffle: Whether the order is random in each epoch.
+      seed: The seed of the order; None for the graph's, or a random one.
+      capacity: How many rows the queue holds.
+      shared_name: A name under which several sessions share the queue; None for none.
+      summary_name: The tag of a summary; None for none.
+      name: A name for the queue.
+      cancel_op: What is run when the coordinator stops; None to close the queue and cancel enqueues that wait.
+
+    Returns:
+      A `tf.FIFOQueue`.
+
+    >>> queue = tf.train.input_producer([[1, 2], [3, 4]], shuffle=False)
+    >>> queue.dequeue().shape.as_list()
+    [2]
     """
     if context.executing_eagerly():
         raise RuntimeError(f"{NOT_EAGER} {at()}")
@@ -93,7 +135,24 @@ def string_input_producer(
     string_tensor: Any, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None,
     capacity: int = 32, shared_name: str | None = None, name: str | None = None, cancel_op: Operation | None = None,
 ) -> FIFOQueue:  # fmt: skip
-    """A queue of strings, such as the names of files for a reader: each of them ``num_epochs`` times, or again and again."""
+    """A queue of strings, such as the names of files for a reader: each of them ``num_epochs`` times, or again and again.
+
+    Args:
+      string_tensor: A vector of strings, a list or a tensor; not empty.
+      num_epochs: How often each string comes; None for no end.
+      shuffle: Whether the order is random in each epoch.
+      seed: The seed of the order; None for the graph's, or a random one.
+      capacity: How many strings the queue holds.
+      shared_name: A name under which several sessions share the queue; None for none.
+      name: A name for the ops.
+      cancel_op: What is run when the coordinator stops; None to close the queue and cancel enqueues that wait.
+
+    Returns:
+      A `tf.FIFOQueue`.
+
+    >>> queue = tf.train.string_input_producer(['a.csv', 'b.csv'], num_epochs=1)
+    >>> key, value = tf.TextLineReader().read(queue)
+    """
     required = "string_input_producer requires a non-null input tensor"
     if not isinstance(string_tensor, (Tensor, Variable)) and not np.size(string_tensor):
         raise ValueError(f"{required}, got {string_tensor!r} {at()}")
@@ -110,7 +169,23 @@ def range_input_producer(
     limit: Any, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None, capacity: int = 32,
     shared_name: str | None = None, name: str | None = None,
 ) -> FIFOQueue:  # fmt: skip
-    """A queue of the integers from 0 to ``limit`` - 1: each of them ``num_epochs`` times, or again and again."""
+    """A queue of the integers from 0 to ``limit`` - 1: each of them ``num_epochs`` times, or again and again.
+
+    Args:
+      limit: How many integers there are, an integer or a scalar tensor.
+      num_epochs: How often each integer comes; None for no end.
+      shuffle: Whether the order is random in each epoch.
+      seed: The seed of the order; None for the graph's, or a random one.
+      capacity: How many integers the queue holds.
+      shared_name: A name under which several sessions share the queue; None for none.
+      name: A name for the ops.
+
+    Returns:
+      A `tf.FIFOQueue`.
+
+    >>> tf.train.range_input_producer(5, shuffle=False).dequeue().dtype
+    tf.int32
+    """
     with name_scope(name, "input_producer", [limit]) as scope:
         numbers = creation.range(limit)
         return input_producer(
@@ -125,6 +200,22 @@ def slice_input_producer(
     """One row of each tensor, the same of all: a list of tensors that is another row in each step.
 
     The tensors must have the same size in the first dimension.
+
+    Args:
+      tensor_list: A list of tensors of rank 1 or more.
+      num_epochs: How often each row comes; None for no end.
+      shuffle: Whether the order is random in each epoch.
+      seed: The seed of the order; None for the graph's, or a random one.
+      capacity: How many rows the queue holds.
+      shared_name: A name under which several sessions share the queue; None for none.
+      name: A name for the ops.
+
+    Returns:
+      A list of tensors, of one rank less.
+
+    >>> image, label = tf.train.slice_input_producer([tf.zeros([10, 28, 28]), tf.range(10)])
+    >>> image.shape.as_list(), label.shape.as_list()
+    ([28, 28], [])
     """
     with name_scope(name, "input_producer", tensor_list):
         tensors = [convert_to_tensor(t) for t in tensor_list]

@@ -15,6 +15,13 @@ class ReaderBase:
 
     ``key, value = reader.read(queue)``: one record for each step.  When a file is used up, the reader takes the next name from
     the queue; when the queue is closed and empty, reading raises OutOfRangeError.  Concurrent reads are served in their order.
+
+    Args:
+      reader_ref: The tensor that stands for the reader.
+      supports_serialize: Whether `serialize_state` and `restore_state` work.
+
+    >>> isinstance(tf.IdentityReader(), tf.ReaderBase)
+    True
     """
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
@@ -71,7 +78,14 @@ def _handle(queue: Any) -> Tensor:
 
 
 class WholeFileReader(ReaderBase):
-    """One record for each file: its name and its contents."""
+    """One record for each file: its name and its contents.
+
+    Args:
+      name: A name for the op.
+
+    >>> queue = tf.train.string_input_producer(['a.jpg', 'b.jpg'])
+    >>> name, contents = tf.WholeFileReader().read(queue)
+    """
 
     def __init__(self, name: str | None = None) -> None:
         _check_not_eager()
@@ -79,7 +93,18 @@ class WholeFileReader(ReaderBase):
 
 
 class IdentityReader(ReaderBase):
-    """One record for each string of the queue: the string, twice."""
+    """One record for each string of the queue: the string, twice.
+
+    Args:
+      name: A name for the op.
+
+    >>> queue = tf.FIFOQueue(2, tf.string, [[]])
+    >>> key, value = tf.IdentityReader().read(queue)
+    >>> with tf.Session() as sess:
+    ...     sess.run(queue.enqueue('work'))
+    ...     print(sess.run([key, value]))
+    [b'work', b'work']
+    """
 
     def __init__(self, name: str | None = None) -> None:
         _check_not_eager()
@@ -87,7 +112,15 @@ class IdentityReader(ReaderBase):
 
 
 class TextLineReader(ReaderBase):
-    """One record for each line, without its end; the first ``skip_header_lines`` of each file are left out."""
+    """One record for each line, without its end; the first ``skip_header_lines`` of each file are left out.
+
+    Args:
+      skip_header_lines: How many lines to leave out; None for none.
+      name: A name for the op.
+
+    >>> queue = tf.train.string_input_producer(['a.csv', 'b.csv'])
+    >>> key, line = tf.TextLineReader(skip_header_lines=1).read(queue)
+    """
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
         _check_not_eager()
@@ -98,6 +131,17 @@ class FixedLengthRecordReader(ReaderBase):
     """One record for each ``record_bytes`` bytes between a header and a footer, a new one every ``hop_bytes`` bytes.
 
     ``encoding`` is "", "ZLIB" or "GZIP".
+
+    Args:
+      record_bytes: The length of a record.
+      header_bytes: How many bytes at the start of each file to leave out; None for none.
+      footer_bytes: How many bytes at the end of each file to leave out; None for none.
+      hop_bytes: Bytes from the start of one record to that of the next; None or 0 for `record_bytes`.
+      name: A name for the op.
+      encoding: How the files are compressed; None for not at all.
+
+    >>> queue = tf.train.string_input_producer(['data_batch_1.bin'])
+    >>> key, image = tf.FixedLengthRecordReader(record_bytes=1 + 32 * 32 * 3).read(queue)
     """
 
     def __init__(
@@ -113,7 +157,15 @@ class FixedLengthRecordReader(ReaderBase):
 
 
 class TFRecordReader(ReaderBase):
-    """One record for each record of a TFRecord file; ``options`` tell how the files are compressed."""
+    """One record for each record of a TFRecord file; ``options`` tell how the files are compressed.
+
+    Args:
+      name: A name for the op.
+      options: A `tf.python_io.TFRecordOptions`; None for files that are not compressed.
+
+    >>> queue = tf.train.string_input_producer(['train.tfrecord'])
+    >>> key, example = tf.TFRecordReader().read(queue)
+    """
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
         _check_not_eager()
@@ -122,7 +174,16 @@ class TFRecordReader(ReaderBase):
 
 
 class LMDBReader(ReaderBase):
-    """Not supported: raises NotImplementedError."""
+    """Not supported: raises NotImplementedError.
+
+    Args:
+      name: Not used.
+      options: Not used.
+
+    >>> tf.LMDBReader()
+    Traceback (most recent call last):
+    NotImplementedError: ...
+    """
 
     def __init__(self, name: str | None = None, options: Any = None) -> NoReturn:
         raise NotImplementedError(
