@@ -17,6 +17,9 @@ class ClusterSpec:
     The tasks of a job are a list of addresses, or a dictionary from their numbers if only some are to be named.  Also made
     from a ``ClusterDef`` or another ``ClusterSpec``.  Not changed after it is made.
 
+    Args:
+      cluster: A dict from jobs to lists of addresses or to dicts from numbers of tasks; a ClusterDef, or a `ClusterSpec`.
+
     >>> cluster = tf.train.ClusterSpec({"ps": ["host0:2222"], "worker": {1: "host2:2222"}})
     >>> print(cluster.jobs, cluster.num_tasks("worker"), cluster.task_address("worker", 1))
     ['ps', 'worker'] 1 host2:2222

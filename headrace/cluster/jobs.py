@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,17 +27,18 @@ def _folder() -> Path:
 
 @contextmanager
 def noted(target: str, program: str) -> Iterator[None]:
-    """Notes a job of this process while the block runs."""
-    folder = _folder()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = folder / f"{os.getpid()}.json"
-    draft = file.with_suffix(".new")
-    draft.write_text(json.dumps({"target": target, "program": program}), encoding="utf-8")
-    draft.rename(file)
+    """Notes a job of this process while the block runs.  Where nothing can be written the job runs without."""
+    file = _folder() / f"{os.getpid()}.json"
+    with suppress(OSError):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = file.with_suffix(".new")
+        draft.write_text(json.dumps({"target": target, "program": program}), encoding="utf-8")
+        draft.rename(file)
     try:
         yield
     finally:
-        file.unlink(missing_ok=True)
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
 
 
 def running() -> list[Job]:
@@ -47,8 +48,9 @@ def running() -> list[Job]:
         if not file.stem.isdigit() or not _is_alive(int(file.stem)):
             file.unlink(missing_ok=True)
             continue
-        note = json.loads(file.read_text(encoding="utf-8"))
-        jobs.append(Job(int(file.stem), note["target"], note["program"]))
+        with suppress(OSError, ValueError, KeyError, TypeError):  # it is gone, or somebody else's text
+            note = json.loads(file.read_text(encoding="utf-8"))
+            jobs.append(Job(int(file.stem), str(note["target"]), str(note["program"])))
     return jobs
 
 

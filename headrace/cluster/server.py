@@ -50,6 +50,14 @@ class Server:
 
     The worker and its state live until the process ends, whether or not the ``Server`` is kept.
 
+    Args:
+      server_or_cluster_def: A ServerDef, or the cluster: a `tf.train.ClusterSpec`, a dict or a ClusterDef.
+      job_name: The job of this process; None where the ServerDef says it, or where the cluster has one job.
+      task_index: The number of its task; None where the ServerDef says it, or where the job has one task.
+      protocol: "grpc", the only one there is; None for the same.
+      config: A `tf.ConfigProto` that holds for sessions on this server unless their own says otherwise.
+      start: Whether to start now; if False call `start`.
+
     >>> server = tf.train.Server.create_local_server()
     >>> count = tf.Variable(5, name="count")
     >>> with tf.Session(server.target) as one:

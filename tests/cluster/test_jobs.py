@@ -41,3 +41,15 @@ def test_two_jobs_are_listed(folder: Path) -> None:
         (folder / f"{os.getppid()}.json").write_text(note)
         with pytest.raises(InvalidArgumentError, match=r"(?s)2 jobs run.*localhost:2222.*train.py"):
             jobs.only_target()
+
+
+def test_a_job_runs_where_no_note_can_be_written(folder: Path) -> None:
+    folder.parent.write_text("a file where the folder belongs")
+    with jobs.noted("grpc://localhost:2222", "train.py"):
+        assert jobs.running() == []
+
+
+def test_a_note_that_cannot_be_read_is_passed_over(folder: Path) -> None:
+    with jobs.noted("grpc://localhost:2222", "train.py"):
+        (folder / f"{os.getppid()}.json").write_text("no note")
+        assert jobs.only_target() == "grpc://localhost:2222"

@@ -72,6 +72,18 @@ def replica_device_setter(
 
     Devices that inner ``tf.device`` blocks name win part by part; with ``merge_devices=False`` they win as a whole.
 
+    Args:
+      ps_tasks: The number of parameter servers; ignored if `cluster` is given.
+      ps_device: The device of parameter servers, to which the number of the task is added.
+      worker_device: The device of all other operations; None or "" for none.
+      merge_devices: Whether an inner ``tf.device`` replaces only the parts that it names.
+      cluster: A `tf.train.ClusterSpec`, or a dict or ClusterDef to make one from.
+      ps_ops: Types of operations to put on parameter servers; None for those that hold variables and tables.
+      ps_strategy: A function from an operation to the number of a task; None to take the tasks in turn.
+
+    Returns:
+      A function from operations to devices for ``tf.device``, or None without parameter servers.
+
     >>> cluster = {"ps": ["ps0:2222", "ps1:2222"], "worker": ["worker0:2222"]}
     >>> with tf.device(tf.train.replica_device_setter(worker_device="/job:worker/task:0/gpu:0", cluster=cluster)):
     ...     weights, biases = tf.Variable([[1.0]]), tf.Variable([1.0])

@@ -70,6 +70,23 @@ def replicas(
     Monitored sessions start what all but "async" and "stale" need, which is a queue runner and a local variable; with a plain
     session run ``tf.local_variables_initializer()`` and ``tf.train.start_queue_runners``.
 
+    Args:
+      optimizer: The optimizer that applies the gradients.
+      mode: "async", "stale", "sync", "backup", "quorum" or "local".
+      workers: The number of workers that run the program.
+      backups: The number of gradients to do without, or "auto"; in the mode "backup" only.
+      staleness: How many steps a worker may be ahead; the mode "stale" needs it.
+      quorum: How many gradients an update waits for; the mode "quorum" needs it.
+      grace_ms: Milliseconds in which more gradients may come; in the mode "quorum" only.
+      steps: Steps between two updates; the mode "local" needs it.
+      outer: An optimizer for the mean of the copies; in the mode "local" only.
+      dense: Where gradients are summed: "servers" or "all_reduce".
+      elastic: Whether updates go on without workers that are lost.
+      name: By which the workers of one training find each other.
+
+    Returns:
+      An optimizer, with a method ``report(session)`` that says what updates were made of.
+
     >>> x = tf.Variable(4.0, name="x")
     >>> step = tf.train.get_or_create_global_step()
     >>> optimizer = tf.train.replicas(tf.train.GradientDescentOptimizer(0.25), mode="sync", workers=1)

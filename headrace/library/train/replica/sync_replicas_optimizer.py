@@ -45,6 +45,15 @@ class SyncReplicasOptimizer(Optimizer):
     Each replica runs what ``minimize`` returns.  One of them, the chief, also runs ``get_chief_queue_runner()``, which
     applies the averages; ``make_session_run_hook`` sees to that, and to the initial values, in monitored sessions.
 
+    Args:
+      opt: The optimizer that applies the mean of the gradients.
+      replicas_to_aggregate: How many gradients an update takes.
+      total_num_replicas: How many replicas there are; None for `replicas_to_aggregate`.
+      variable_averages: A `tf.train.ExponentialMovingAverage` to run after each update.
+      variables_to_average: The variables that it averages.
+      use_locking: Accepted as other optimizers do: that of `opt` counts.
+      name: The prefix of the names of the ops.
+
     >>> loss = tf.square(tf.Variable(4.0, name="x"))
     >>> step = tf.train.get_or_create_global_step()
     >>> optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.25), replicas_to_aggregate=1)
