@@ -14,7 +14,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.graph.convert import convert_to_tensor
 from headrace.library import nest
-from headrace.library.layers.core import Dense
+from headrace.library.layers.scoped.core import Dense
 from headrace.library.linalg.matrix import matmul
 from headrace.library.network.softmax import softmax
 from headrace.library.numeric import math, reduction
@@ -27,14 +27,21 @@ from headrace.library.tensor.indexing import where
 
 
 class AttentionMechanism:
-    """Anything with ``alignments_size``, ``state_size``, ``values``, initial values and ``__call__(query, state)``."""
+    """Anything with ``alignments_size``, ``state_size``, ``values``, initial values and ``__call__(query, state)``.
+
+    >>> attention = tf.contrib.seq2seq.LuongAttention(4, tf.zeros([2, 5, 3]))
+    >>> isinstance(attention, tf.contrib.seq2seq.AttentionMechanism), attention.alignments_size
+    (True, 5)
+    """
 
     @property
     def alignments_size(self) -> Any:
+        """The number of positions, an int or a scalar tensor."""
         raise NotImplementedError
 
     @property
     def state_size(self) -> Any:
+        """The size of the mechanism's state."""
         raise NotImplementedError
 
 
@@ -93,22 +100,27 @@ class BaseAttentionMechanism(AttentionMechanism):
 
     @property
     def memory_layer(self) -> Any:
+        """The layer from the memory to the keys, or None."""
         return self._memory_layer
 
     @property
     def query_layer(self) -> Any:
+        """The layer that queries pass first, or None."""
         return self._query_layer
 
     @property
     def values(self) -> Any:
+        """What is averaged: the memory, with zeros past the end of each sequence."""
         return self._values
 
     @property
     def keys(self) -> Any:
+        """What queries are compared with, [batch, time, units]."""
         return self._keys
 
     @property
     def batch_size(self) -> Any:
+        """The size of the memory's batch, an int or a scalar tensor."""
         return self._batch_size
 
     @property
@@ -126,6 +138,7 @@ class BaseAttentionMechanism(AttentionMechanism):
         return creation.zeros(array.stack([batch_size, self._alignments_size]), dtype=dtype)
 
     def initial_state(self, batch_size: Any, dtype: Any) -> Any:
+        """The state before the first query: the initial alignments."""
         return self.initial_alignments(batch_size, dtype)
 
 
@@ -145,7 +158,24 @@ def luong_score(query: Any, keys: Any, scaled: bool) -> Any:
 
 
 class LuongAttention(BaseAttentionMechanism):
-    """Multiplicative attention (Luong et al., 2015), with ``scale`` times a trained number."""
+    """Multiplicative attention (Luong et al., 2015), with ``scale`` times a trained number.
+
+    Args:
+      num_units: The width of the queries, to which the memory is mapped.
+      memory: The tensor to attend to, [batch, time, size]: the outputs of an encoder as a rule.
+      memory_sequence_length: How many positions count in each row of the batch, [batch]; None for all.
+      scale: True multiplies the scores by a trained number.
+      probability_fn: A function from scores to alignments; None for softmax.
+      score_mask_value: The score of positions that do not count; None for minus infinity.
+      dtype: The type of the trained variables; None for float32.
+      custom_key_value_fn: A function of keys and values that gives those to use; None uses them as they are.
+      name: The name scope of the ops that prepare the memory.
+
+    >>> attention = tf.contrib.seq2seq.LuongAttention(4, tf.zeros([2, 5, 3]), memory_sequence_length=[5, 2])
+    >>> alignments, _ = attention(tf.zeros([2, 4]), attention.initial_state(2, tf.float32))
+    >>> alignments.shape.as_list()
+    [2, 5]
+    """
 
     def __init__(
         self, num_units: int, memory: Any, memory_sequence_length: Any = None, scale: bool = False,
@@ -185,7 +215,24 @@ def bahdanau_score(query: Any, layer: Any, keys: Any, units: int, normalize: boo
 
 
 class BahdanauAttention(BaseAttentionMechanism):
-    """Additive attention (Bahdanau et al., 2014), ``normalize``d if asked."""
+    """Additive attention (Bahdanau et al., 2014), ``normalize``d if asked.
+
+    Args:
+      num_units: The width of the hidden layer, to which queries and memory are mapped.
+      memory: The tensor to attend to, [batch, time, size]: the outputs of an encoder as a rule.
+      memory_sequence_length: How many positions count in each row of the batch, [batch]; None for all.
+      normalize: True normalises the weights of the hidden layer.
+      probability_fn: A function from scores to alignments; None for softmax.
+      score_mask_value: The score of positions that do not count; None for minus infinity.
+      dtype: The type of the trained variables; None for float32.
+      custom_key_value_fn: A function of keys and values that gives those to use; None uses them as they are.
+      name: The name scope of the ops that prepare the memory.
+
+    >>> attention = tf.contrib.seq2seq.BahdanauAttention(4, tf.zeros([2, 5, 3]))
+    >>> alignments, _ = attention(tf.zeros([2, 6]), attention.initial_state(2, tf.float32))
+    >>> alignments.shape.as_list()
+    [2, 5]
+    """
 
     def __init__(
         self, num_units: int, memory: Any, memory_sequence_length: Any = None, normalize: bool = False,
@@ -212,7 +259,18 @@ class BahdanauAttention(BaseAttentionMechanism):
 
 
 def hardmax(logits: Any, name: str | None = None) -> Any:
-    """One-hot vectors: 1 at the largest element of the last axis."""
+    """One-hot vectors: 1 at the largest element of the last axis.
+
+    Args:
+      logits: A tensor of numbers, [..., classes].
+      name: A name for the ops.
+
+    Returns:
+      A tensor of the type and shape of `logits`, of zeros and ones.
+
+    >>> tf.Session().run(tf.contrib.seq2seq.hardmax([[1.0, 3.0, 2.0]]))
+    array([[0., 1., 0.]], dtype=float32)
+    """
     with name_scope(name, "Hardmax", [logits]):
         logits = convert_to_tensor(logits, name="logits")
         depth = logits.shape.as_list()[-1]

@@ -11,7 +11,7 @@ from headrace.library import nest
 from headrace.library.control.assertion import assert_equal
 from headrace.library.control.dependency import identity
 from headrace.library.control.tensor_array import TensorArray
-from headrace.library.layers.core import Dense
+from headrace.library.layers.scoped.core import Dense
 from headrace.library.linalg.matrix import matmul
 from headrace.library.rnn.base import RNNCell, assert_like_cell, batch_zeros
 from headrace.library.scope import control_dependencies, name_scope
@@ -48,6 +48,26 @@ class AttentionWrapper(RNNCell):
 
     The attention is ``attention_layer(concat(output, context))``, or the context itself without a layer.  The output is
     the attention, or the cell's output if ``output_attention`` is false.  Several mechanisms may be given as a list.
+
+    Args:
+      cell: The cell to run.
+      attention_mechanism: What attends, such as `LuongAttention`, or a list of several.
+      attention_layer_size: The width of the attention, or a list with one for each mechanism; None for no layer.
+      alignment_history: True keeps the alignments of all steps in the state, as a TensorArray.
+      cell_input_fn: A function of the inputs and the last attention that gives the cell's inputs; None joins them.
+      output_attention: True puts the attention out, False the cell's output.
+      initial_cell_state: The cell's part of `zero_state`; None for the cell's own zero state.
+      name: The name of the cell, under which its variables are.
+      attention_layer: A layer in place of `attention_layer_size`, or a list with one for each mechanism.
+      attention_fn: A function (mechanism, cell_output, attention_state, attention_layer) that gives the attention, the
+        alignments and the next attention state; None for the one described here.
+      dtype: The type of the attention layers' variables; None takes that of the first inputs.
+
+    >>> attention = tf.contrib.seq2seq.LuongAttention(4, memory=tf.zeros([2, 5, 3]))
+    >>> cell = tf.contrib.seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), attention, attention_layer_size=6)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    >>> output.shape.as_list(), state.alignments.shape.as_list()
+    ([2, 6], [2, 5])
     """
 
     def __init__(
