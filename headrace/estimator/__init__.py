@@ -1,7 +1,7 @@
 """tf.estimator: models as one function, and the loops that train, evaluate, ask and export them."""
 
 # ---- section: submodules
-from headrace.estimator import experimental as experimental, export as export, inputs as inputs
+from headrace.estimator import experimental as experimental, export as export, inputs as inputs, tpu as tpu
 
 # ---- section: estimators
 from headrace.library.estimator.add_metrics import add_metrics as add_metrics

@@ -20,6 +20,18 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]
 
     ``metric_fn`` names what it wants of ``labels``, ``predictions``, ``features`` and ``config``, and returns a dictionary of
     metrics; one with a name that the model has takes its place.
+
+    Args:
+      estimator: A `tf.estimator.Estimator`.
+      metric_fn: A function with some of the arguments ``labels``, ``predictions``, ``features`` and ``config``.
+
+    Returns:
+      A new `tf.estimator.Estimator`.
+
+    >>> def metric_fn(labels, predictions):
+    ...     return {'auc': tf.metrics.auc(labels, predictions['logistic'])}
+    >>> estimator = tf.estimator.LinearClassifier([tf.feature_column.numeric_column('x')], model_dir='/tmp/model')
+    >>> estimator = tf.estimator.add_metrics(estimator, metric_fn)
     """
     if not isinstance(estimator, Estimator):
         raise ValueError(f"estimator must be a tf.estimator.Estimator, got {estimator!r} {at()}")

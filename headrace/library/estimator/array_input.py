@@ -36,6 +36,18 @@ def numpy_input_fn(
     ``x`` is an array or a dictionary of arrays, ``y`` as well, or None.  The features come as ``x`` was: a tensor or a
     dictionary of tensors.  The input ends after ``num_epochs``, with a smaller batch if need be; for None it never ends.
 
+    Args:
+      x: The features: an array or a dictionary of arrays.
+      y: The labels: an array, a dictionary of arrays, or None.
+      batch_size: How many examples a batch has.
+      num_epochs: How often the arrays are gone through; None for no end.
+      shuffle: Whether the order is random; it must be True or False.
+      queue_capacity: How many examples may wait in the queue.
+      num_threads: How many threads fill the queue; more than 1 change the order.
+
+    Returns:
+      A function without arguments that returns features, or features and labels.
+
     >>> ages = {"age": np.array([20.0, 30.0, 40.0])}
     >>> input_fn = tf.estimator.inputs.numpy_input_fn(ages, np.array([0, 1, 1]), batch_size=2, shuffle=False)
     >>> features, labels = input_fn()
@@ -70,6 +82,21 @@ def pandas_input_fn(
 
     ``y`` may be a DataFrame; the labels are then a dictionary.  ``target_column`` is the name of the labels inside the queue; a
     column of ``x`` may have it too.  Other arguments are those of ``numpy_input_fn``.
+
+    Args:
+      x: The features, a DataFrame.
+      y: The labels, a Series or a DataFrame with the index of `x`, or None.
+      batch_size: How many examples a batch has.
+      num_epochs: How often the rows are gone through; None for no end.
+      shuffle: Whether the order is random; it must be True or False.
+      queue_capacity: How many examples may wait in the queue.
+      num_threads: How many threads fill the queue; more than 1 change the order.
+      target_column: The name of the labels inside the queue.
+
+    Returns:
+      A function without arguments that returns features, or features and labels.
+
+    Example: ``tf.estimator.inputs.pandas_input_fn(frame[["age"]], frame["income"], num_epochs=None, shuffle=True)``
     """
     del target_column  # names nothing that a program could see
     _check_frame("x", x)

@@ -36,6 +36,22 @@ def _checked_head(head: Any) -> Head:
 class DNNClassifier(Estimator):
     """Classes by fully connected layers over dense feature columns.
 
+    Args:
+      hidden_units: The number of units of each hidden layer, a list.
+      feature_columns: The feature columns of the model.
+      model_dir: The folder of the checkpoints; None for that of `config`, or a temporary one.
+      n_classes: The number of classes; 2 has one logit.
+      weight_column: The name of a feature, or a numeric column, that weights examples; None to weight all the same.
+      label_vocabulary: The names of the classes, a list, where labels are strings; None for labels from 0.
+      optimizer: A `tf.train.Optimizer`, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+      activation_fn: The function after each hidden layer.
+      dropout: The part of the hidden units that is dropped in training; None for none.
+      input_layer_partitioner: How to split the variables of the input; None for whole ones.
+      config: A `tf.estimator.RunConfig`; None for the default one.
+      warm_start_from: A checkpoint, or a `tf.estimator.WarmStartSettings`, for the first values; None for none.
+      loss_reduction: How the losses of a batch become one, a constant of ``tf.losses.Reduction``.
+      batch_norm: Whether each hidden layer is followed by batch normalization.
+
     >>> x = {"x": np.random.RandomState(0).randn(64, 2).astype(np.float32)}
     >>> y = (x["x"][:, 0] > 0).astype(np.int64)
     >>> columns = [tf.feature_column.numeric_column("x", shape=[2])]
@@ -60,7 +76,26 @@ class DNNClassifier(Estimator):
 
 
 class DNNRegressor(Estimator):
-    """Numbers by fully connected layers over dense feature columns."""
+    """Numbers by fully connected layers over dense feature columns.
+
+    Args:
+      hidden_units: The number of units of each hidden layer, a list.
+      feature_columns: The feature columns of the model.
+      model_dir: The folder of the checkpoints; None for that of `config`, or a temporary one.
+      label_dimension: How many numbers are predicted for each example.
+      weight_column: The name of a feature, or a numeric column, that weights examples; None to weight all the same.
+      optimizer: A `tf.train.Optimizer`, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+      activation_fn: The function after each hidden layer.
+      dropout: The part of the hidden units that is dropped in training; None for none.
+      input_layer_partitioner: How to split the variables of the input; None for whole ones.
+      config: A `tf.estimator.RunConfig`; None for the default one.
+      warm_start_from: A checkpoint, or a `tf.estimator.WarmStartSettings`, for the first values; None for none.
+      loss_reduction: How the losses of a batch become one, a constant of ``tf.losses.Reduction``.
+      batch_norm: Whether each hidden layer is followed by batch normalization.
+
+    >>> price = tf.feature_column.numeric_column('price')
+    >>> estimator = tf.estimator.DNNRegressor([8, 4], [price], model_dir='/tmp/model')
+    """
 
     def __init__(
         self, hidden_units: Any, feature_columns: Any, model_dir: Any = None, label_dimension: int = 1,
@@ -76,7 +111,24 @@ class DNNRegressor(Estimator):
 
 
 class DNNEstimator(Estimator):
-    """Fully connected layers over dense feature columns, under a head of your choice."""
+    """Fully connected layers over dense feature columns, under a head of your choice.
+
+    Args:
+      head: A `tf.estimator.Head`, which makes losses, metrics and predictions of logits.
+      hidden_units: The number of units of each hidden layer, a list.
+      feature_columns: The feature columns of the model.
+      model_dir: The folder of the checkpoints; None for that of `config`, or a temporary one.
+      optimizer: A `tf.train.Optimizer`, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+      activation_fn: The function after each hidden layer.
+      dropout: The part of the hidden units that is dropped in training; None for none.
+      input_layer_partitioner: How to split the variables of the input; None for whole ones.
+      config: A `tf.estimator.RunConfig`; None for the default one.
+      warm_start_from: A checkpoint, or a `tf.estimator.WarmStartSettings`, for the first values; None for none.
+      batch_norm: Whether each hidden layer is followed by batch normalization.
+
+    >>> price, head = tf.feature_column.numeric_column('price'), tf.estimator.RegressionHead()
+    >>> estimator = tf.estimator.DNNEstimator(head, [8, 4], [price], model_dir='/tmp/model')
+    """
 
     def __init__(
         self, head: Any, hidden_units: Any, feature_columns: Any, model_dir: Any = None, optimizer: Any = "Adagrad",
@@ -94,7 +146,24 @@ class DNNEstimator(Estimator):
 
 
 class LinearClassifier(Estimator):
-    """Classes by a weighted sum of feature columns of any kind."""
+    """Classes by a weighted sum of feature columns of any kind.
+
+    Args:
+      feature_columns: The feature columns of the model.
+      model_dir: The folder of the checkpoints; None for that of `config`, or a temporary one.
+      n_classes: The number of classes; 2 has one logit.
+      weight_column: The name of a feature, or a numeric column, that weights examples; None to weight all the same.
+      label_vocabulary: The names of the classes, a list, where labels are strings; None for labels from 0.
+      optimizer: A `tf.train.Optimizer`, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+      config: A `tf.estimator.RunConfig`; None for the default one.
+      partitioner: How to split the variables of the input; None for whole ones.
+      warm_start_from: A checkpoint, or a `tf.estimator.WarmStartSettings`, for the first values; None for none.
+      loss_reduction: How the losses of a batch become one, a constant of ``tf.losses.Reduction``.
+      sparse_combiner: How the categories of one row are combined: "sum", "mean" or "sqrtn".
+
+    >>> price = tf.feature_column.numeric_column('price')
+    >>> estimator = tf.estimator.LinearClassifier([price], model_dir='/tmp/model', n_classes=3)
+    """
 
     def __init__(
         self, feature_columns: Any, model_dir: Any = None, n_classes: int = 2, weight_column: Any = None,
@@ -107,7 +176,23 @@ class LinearClassifier(Estimator):
 
 
 class LinearRegressor(Estimator):
-    """Numbers by a weighted sum of feature columns of any kind."""
+    """Numbers by a weighted sum of feature columns of any kind.
+
+    Args:
+      feature_columns: The feature columns of the model.
+      model_dir: The folder of the checkpoints; None for that of `config`, or a temporary one.
+      label_dimension: How many numbers are predicted for each example.
+      weight_column: The name of a feature, or a numeric column, that weights examples; None to weight all the same.
+      optimizer: A `tf.train.Optimizer`, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+      config: A `tf.estimator.RunConfig`; None for the default one.
+      partitioner: How to split the variables of the input; None for whole ones.
+      warm_start_from: A checkpoint, or a `tf.estimator.WarmStartSettings`, for the first values; None for none.
+      loss_reduction: How the losses of a batch become one, a constant of ``tf.losses.Reduction``.
+      sparse_combiner: How the categories of one row are combined: "sum", "mean" or "sqrtn".
+
+    >>> price = tf.feature_column.numeric_column('price')
+    >>> estimator = tf.estimator.LinearRegressor([price], model_dir='/tmp/model')
+    """
 
     def __init__(
         self, feature_columns: Any, model_dir: Any = None, label_dimension: int = 1, weight_column: Any = None,
@@ -120,7 +205,20 @@ class LinearRegressor(Estimator):
 
 
 class LinearEstimator(Estimator):
-    """A weighted sum of feature columns, under a head of your choice."""
+    """A weighted sum of feature columns, under a head of your choice.
+
+    Args:
+      head: A `tf.estimator.Head`, which makes losses, metrics and predictions of logits.
+      feature_columns: The feature columns of the model.
+      model_dir: The folder of the checkpoints; None for that of `config`, or a temporary one.
+      optimizer: A `tf.train.Optimizer`, a function that returns one, or "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD".
+      config: A `tf.estimator.RunConfig`; None for the default one.
+      partitioner: How to split the variables of the input; None for whole ones.
+      sparse_combiner: How the categories of one row are combined: "sum", "mean" or "sqrtn".
+
+    >>> price, head = tf.feature_column.numeric_column('price'), tf.estimator.RegressionHead()
+    >>> estimator = tf.estimator.LinearEstimator(head, [price], model_dir='/tmp/model')
+    """
 
     def __init__(
         self, head: Any, feature_columns: Any, model_dir: Any = None, optimizer: Any = "Ftrl", config: Any = None,
@@ -134,7 +232,31 @@ class LinearEstimator(Estimator):
 
 
 class DNNLinearCombinedClassifier(Estimator):
-    """Classes by the sum of a linear model and fully connected layers, each with an optimizer of its own."""
+    """Classes by the sum of a linear model and fully connected layers, each with an optimizer of its own.
+
+    Args:
+      model_dir: The folder of the checkpoints; None for that of `config`, or a temporary one.
+      linear_feature_columns: The feature columns of the linear model; None for none.
+      linear_optimizer: The optimizer of the linear model: an object, a function that returns one, or a name.
+      dnn_feature_columns: The feature columns of the layers; None for none.
+      dnn_optimizer: The optimizer of the layers: an object, a function that returns one, or a name.
+      dnn_hidden_units: The number of units of each hidden layer, a list.
+      dnn_activation_fn: The function after each hidden layer.
+      dnn_dropout: The part of the hidden units that is dropped in training; None for none.
+      n_classes: The number of classes; 2 has one logit.
+      weight_column: The name of a feature, or a numeric column, that weights examples; None to weight all the same.
+      label_vocabulary: The names of the classes, a list, where labels are strings; None for labels from 0.
+      input_layer_partitioner: How to split the variables of the input; None for whole ones.
+      config: A `tf.estimator.RunConfig`; None for the default one.
+      warm_start_from: A checkpoint, or a `tf.estimator.WarmStartSettings`, for the first values; None for none.
+      loss_reduction: How the losses of a batch become one, a constant of ``tf.losses.Reduction``.
+      batch_norm: Whether each hidden layer is followed by batch normalization.
+      linear_sparse_combiner: How the categories of one row are combined in the linear model: "sum", "mean" or "sqrtn".
+
+    >>> price, age = (tf.feature_column.numeric_column(key) for key in ('price', 'age'))
+    >>> estimator = tf.estimator.DNNLinearCombinedClassifier(
+    ...     '/tmp/model', linear_feature_columns=[price], dnn_feature_columns=[age], dnn_hidden_units=[8])
+    """
 
     def __init__(
         self, model_dir: Any = None, linear_feature_columns: Any = None, linear_optimizer: Any = "Ftrl",
@@ -153,7 +275,30 @@ class DNNLinearCombinedClassifier(Estimator):
 
 
 class DNNLinearCombinedRegressor(Estimator):
-    """Numbers by the sum of a linear model and fully connected layers, each with an optimizer of its own."""
+    """Numbers by the sum of a linear model and fully connected layers, each with an optimizer of its own.
+
+    Args:
+      model_dir: The folder of the checkpoints; None for that of `config`, or a temporary one.
+      linear_feature_columns: The feature columns of the linear model; None for none.
+      linear_optimizer: The optimizer of the linear model: an object, a function that returns one, or a name.
+      dnn_feature_columns: The feature columns of the layers; None for none.
+      dnn_optimizer: The optimizer of the layers: an object, a function that returns one, or a name.
+      dnn_hidden_units: The number of units of each hidden layer, a list.
+      dnn_activation_fn: The function after each hidden layer.
+      dnn_dropout: The part of the hidden units that is dropped in training; None for none.
+      label_dimension: How many numbers are predicted for each example.
+      weight_column: The name of a feature, or a numeric column, that weights examples; None to weight all the same.
+      input_layer_partitioner: How to split the variables of the input; None for whole ones.
+      config: A `tf.estimator.RunConfig`; None for the default one.
+      warm_start_from: A checkpoint, or a `tf.estimator.WarmStartSettings`, for the first values; None for none.
+      loss_reduction: How the losses of a batch become one, a constant of ``tf.losses.Reduction``.
+      batch_norm: Whether each hidden layer is followed by batch normalization.
+      linear_sparse_combiner: How the categories of one row are combined in the linear model: "sum", "mean" or "sqrtn".
+
+    >>> price, age = (tf.feature_column.numeric_column(key) for key in ('price', 'age'))
+    >>> estimator = tf.estimator.DNNLinearCombinedRegressor(
+    ...     '/tmp/model', linear_feature_columns=[price], dnn_feature_columns=[age], dnn_hidden_units=[8])
+    """
 
     def __init__(
         self, model_dir: Any = None, linear_feature_columns: Any = None, linear_optimizer: Any = "Ftrl",
@@ -172,7 +317,26 @@ class DNNLinearCombinedRegressor(Estimator):
 
 
 class DNNLinearCombinedEstimator(Estimator):
-    """The sum of a linear model and fully connected layers, under a head of your choice."""
+    """The sum of a linear model and fully connected layers, under a head of your choice.
+
+    Args:
+      head: A `tf.estimator.Head`, which makes losses, metrics and predictions of logits.
+      model_dir: The folder of the checkpoints; None for that of `config`, or a temporary one.
+      linear_feature_columns: The feature columns of the linear model; None for none.
+      linear_optimizer: The optimizer of the linear model: an object, a function that returns one, or a name.
+      dnn_feature_columns: The feature columns of the layers; None for none.
+      dnn_optimizer: The optimizer of the layers: an object, a function that returns one, or a name.
+      dnn_hidden_units: The number of units of each hidden layer, a list.
+      dnn_activation_fn: The function after each hidden layer.
+      dnn_dropout: The part of the hidden units that is dropped in training; None for none.
+      input_layer_partitioner: How to split the variables of the input; None for whole ones.
+      config: A `tf.estimator.RunConfig`; None for the default one.
+      linear_sparse_combiner: How the categories of one row are combined in the linear model: "sum", "mean" or "sqrtn".
+
+    >>> price, age = (tf.feature_column.numeric_column(key) for key in ('price', 'age'))
+    >>> estimator = tf.estimator.DNNLinearCombinedEstimator(
+    ...     tf.estimator.RegressionHead(), '/tmp/model', [price], dnn_feature_columns=[age], dnn_hidden_units=[8])
+    """
 
     def __init__(
         self, head: Any, model_dir: Any = None, linear_feature_columns: Any = None, linear_optimizer: Any = "Ftrl",

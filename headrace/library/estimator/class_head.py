@@ -53,6 +53,8 @@ class _ClassHead(Head):
         """The labels as class numbers ``[batch, 1]``, checked when the graph runs."""
         labels = checked_labels(labels, 1)
         if self._vocabulary is None:
+            if self._n_classes == 2 and labels.dtype == dtypes.bool:
+                labels = cast(labels, dtypes.float32)
             if not labels.dtype.is_integer and not labels.dtype.is_floating:
                 raise ValueError(
                     f"labels dtype should be a number without a label_vocabulary. Instead got {labels.dtype.name} {at()}"
@@ -103,7 +105,19 @@ def _some(predictions: dict[str, Tensor], keys: Sequence[str] | None) -> dict[st
 
 
 class BinaryClassHead(_ClassHead):
-    """Two classes; one logit, the log odds of the second."""
+    """Two classes; one logit, the log odds of the second.
+
+    Args:
+      weight_column: The name of a feature, or a numeric column, that weights examples; None to weight all the same.
+      thresholds: Numbers between 0 and 1 for which evaluations have accuracy, precision and recall too; None for none.
+      label_vocabulary: The names of the two classes, a list, where labels are strings; None for labels 0 and 1.
+      loss_reduction: How the losses of a batch become one, a constant of ``tf.losses.Reduction``.
+      loss_fn: A function of labels and logits to use as loss; None for the sigmoid cross entropy.
+      name: What the names of metrics end with; None for nothing.
+
+    >>> tf.estimator.BinaryClassHead(thresholds=[0.5, 0.9]).logits_dimension
+    1
+    """
 
     def __init__(
         self, weight_column: Any = None, thresholds: Sequence[float] | None = None, label_vocabulary: Any = None,
@@ -167,7 +181,19 @@ def _checked_losses(losses: Any) -> Tensor:
 
 
 class MultiClassHead(_ClassHead):
-    """One class of several; one logit for each."""
+    """One class of several; one logit for each.
+
+    Args:
+      n_classes: The number of classes, above 2.
+      weight_column: The name of a feature, or a numeric column, that weights examples; None to weight all the same.
+      label_vocabulary: The names of the classes, a list, where labels are strings; None for labels from 0.
+      loss_reduction: How the losses of a batch become one, a constant of ``tf.losses.Reduction``.
+      loss_fn: A function of labels and logits to use as loss; None for the softmax cross entropy.
+      name: What the names of metrics end with; None for nothing.
+
+    >>> tf.estimator.MultiClassHead(n_classes=3).logits_dimension
+    3
+    """
 
     def __init__(
         self, n_classes: int, weight_column: Any = None, label_vocabulary: Any = None, loss_reduction: str = _OVER_BATCH,

@@ -6,14 +6,14 @@ import copy
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from headrace.core.config import ConfigProto
 from headrace.core.source import at
 from headrace.graph.graph import Graph
 from headrace.library import log
-from headrace.library.estimator import evaluation_loop, prediction, saved_model_export, training_loop
+from headrace.library.estimator import distributed, evaluation_loop, prediction, saved_model_export, training_loop
 from headrace.library.estimator.estimator_spec import EstimatorSpec, checked_hooks
 from headrace.library.estimator.mode_keys import ModeKeys
 from headrace.library.estimator.run_config import RunConfig
@@ -36,6 +36,13 @@ class Estimator:
 
     ``model_fn`` names the arguments it wants, ``features`` at least, and returns an `EstimatorSpec`.  Every call of ``train``,
     ``evaluate`` and ``predict`` builds the graph again and takes the variables from the newest checkpoint.
+
+    Args:
+      model_fn: The function that builds the model.
+      model_dir: The folder of the checkpoints; None for that of `config`, or a temporary one.
+      config: A `tf.estimator.RunConfig`; None for the default one.
+      params: What `model_fn` gets as ``params``; None for an empty dict.
+      warm_start_from: A checkpoint, or a `tf.estimator.WarmStartSettings`, for the first values; None for none.
 
     >>> def model_fn(features, labels, mode):
     ...     w = tf.get_variable("w", [], initializer=tf.zeros_initializer())
@@ -76,6 +83,7 @@ class Estimator:
 
     @property
     def config(self) -> RunConfig:
+        """The `tf.estimator.RunConfig`, with the model's folder."""
         return self._config
 
     @property
@@ -127,10 +135,11 @@ class Estimator:
                 return self
         if steps is not None or max_steps is not None:
             own_hooks.append(StopAtStepHook(steps, max_steps))
-        with self._graph(self._config.device_fn or _replica_device_setter(self._config)):
-            features, labels, input_hooks = self._call_input_fn(input_fn, ModeKeys.TRAIN)
+        strategy = self._config.train_distribute
+        device_fn = self._config.device_fn or (None if strategy else _replica_device_setter(self._config))
+        with self._graph(device_fn, strategy):
+            spec, _, input_hooks = self._called(strategy, input_fn, ModeKeys.TRAIN)
             own_hooks += input_hooks
-            spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self._config)
             if self._warm_start_settings is not None and self.latest_checkpoint() is None:
                 start_from(self._warm_start_settings)
             loss = training_loop.train(spec, self._config, self.model_dir, self._session_config, own_hooks, listeners)
@@ -150,12 +159,14 @@ class Estimator:
         if steps is not None:
             own_hooks.append(evaluation_loop.StopAfterNEvalsHook(steps))
         checkpoint_path = self._checkpoint(checkpoint_path, "evaluate")
-        with self._graph():
-            features, labels, input_hooks = self._call_input_fn(input_fn, ModeKeys.EVAL)
+        strategy = self._config.eval_distribute
+        with self._graph(strategy=strategy):
+            spec, loss_metric, input_hooks = self._called(strategy, input_fn, ModeKeys.EVAL)
             own_hooks += input_hooks
-            spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self._config)
             master = self._config.evaluation_master
-            results = evaluation_loop.evaluate(spec, checkpoint_path, master, self._session_config, own_hooks)
+            results = evaluation_loop.evaluate(
+                spec, checkpoint_path, master, self._session_config, own_hooks, loss_metric
+            )
         evaluation_loop.write_summary(self.eval_dir(name), results)
         return results
 
@@ -210,7 +221,7 @@ class Estimator:
             raise ValueError(f"Couldn't find trained model at {self.model_dir}: train it before the export {at()}")
         with self._graph():
             receiver = saved_model_export.checked_receiver(serving_input_receiver_fn())
-            spec = self._call_model_fn(receiver.features, None, ModeKeys.PREDICT, self._config)
+            spec = self._call_model_fn(receiver.features, None, ModeKeys.PREDICT, self._config, is_export=True)
             return saved_model_export.export(
                 spec, receiver, os.fspath(path), export_dir_base, assets_extra, as_text, strip_default_attrs,
                 self._session_config,
@@ -219,21 +230,48 @@ class Estimator:
     # ---- parts
 
     @contextmanager
-    def _graph(self, device_fn: Any = None) -> Iterator[Graph]:
-        """A new default graph, with the global step."""
+    def _graph(self, device_fn: Any = None, strategy: Any = None) -> Iterator[Graph]:
+        """A new default graph, with the global step; in the scope of the strategy, if there is one."""
         graph = Graph()
-        with graph.as_default(), graph.device(device_fn or self._config.device_fn):
+        with ExitStack() as scopes:
+            scopes.enter_context(graph.as_default())
+            scopes.enter_context(graph.device(device_fn or self._config.device_fn))
+            if strategy is not None:
+                scopes.enter_context(strategy.scope())
             set_random_seed(self._config.tf_random_seed)
             create_global_step(graph)
             yield graph
 
-    def _call_input_fn(self, input_fn: Any, mode: str) -> tuple[Any, Any, list[SessionRunHook]]:
-        return call_input_fn(input_fn, mode, self.params, self._config)
+    def _called(self, strategy: Any, input_fn: Any, mode: str) -> tuple[EstimatorSpec, Any, list[SessionRunHook]]:
+        """(spec, metric of the loss or None, hooks) of the model with its input, in all replicas if there are several."""
+        if strategy is not None:
+            params = self._input_params(mode)
+            return distributed.call_replicas(strategy, input_fn, self._call_model_fn, mode, params, self._config)
+        features, labels, hooks = self._call_input_fn(input_fn, mode)
+        return self._call_model_fn(features, labels, mode, self._config), None, hooks
 
-    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
+    def _call_input_fn(self, input_fn: Any, mode: str) -> tuple[Any, Any, list[SessionRunHook]]:
+        return call_input_fn(input_fn, mode, self._input_params(mode), self._config)
+
+    def _call_model_fn(
+        self, features: Any, labels: Any, mode: str, config: RunConfig, is_export: bool = False
+    ) -> EstimatorSpec:
         log.info("Calling model_fn.")
-        spec = call_model_fn(self._model_fn, features, labels, mode, self.params, config)
+        params = self._model_params(mode, is_export)
+        spec = call_model_fn(self._model_fn, features, labels, mode, params, config, self._plain_spec)
         log.info("Done calling model_fn.")
+        return spec
+
+    def _input_params(self, mode: str) -> Any:
+        """What an input function gets as ``params``."""
+        return self.params
+
+    def _model_params(self, mode: str, is_export: bool) -> Any:
+        """What the model function gets as ``params``."""
+        return self.params
+
+    def _plain_spec(self, spec: Any) -> Any:
+        """The `EstimatorSpec` for what the model function returned."""
         return spec
 
     def _global_step(self) -> int:

@@ -40,10 +40,11 @@ class StopAfterNEvalsHook(SessionRunHook):
 
 
 def evaluate(
-    spec: EstimatorSpec, checkpoint_path: str | None, master: str, session_config: Any, hooks: Sequence[Any]
-) -> dict[str, Any]:
+    spec: EstimatorSpec, checkpoint_path: str | None, master: str, session_config: Any, hooks: Sequence[Any],
+    loss_metric: Any = None,
+) -> dict[str, Any]:  # fmt: skip
     """The metrics of the default graph, with ``loss`` and ``global_step``, when a hook or the input ends the evaluation."""
-    metrics = with_loss(spec)
+    metrics = with_loss(spec, loss_metric)
     update = group(*[one[1] for one in metrics.values()])
     values = {name: one[0] for name, one in metrics.items()}
     final = FinalOpsHook({**values, "global_step": get_global_step()})
@@ -56,8 +57,8 @@ def evaluate(
     return dict(final.final_ops_values)
 
 
-def with_loss(spec: EstimatorSpec) -> dict[str, tuple[Any, Any]]:
-    """The metrics of a spec and the mean of its loss."""
+def with_loss(spec: EstimatorSpec, loss_metric: Any = None) -> dict[str, tuple[Any, Any]]:
+    """The metrics of a spec and ``loss_metric``, by default the mean of its loss."""
     metrics = dict(spec.eval_metric_ops)
     for name in ("loss", "global_step"):
         if name in metrics:
@@ -65,7 +66,7 @@ def with_loss(spec: EstimatorSpec) -> dict[str, tuple[Any, Any]]:
                 f'Metric with name "{name}" is not allowed, because Estimator already defines a default metric with the same '
                 f"name: the metrics are {sorted(metrics)} {at()}"
             )
-    metrics["loss"] = mean.mean(spec.loss)
+    metrics["loss"] = mean.mean(spec.loss) if loss_metric is None else loss_metric
     return metrics
 
 

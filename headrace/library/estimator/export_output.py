@@ -13,7 +13,13 @@ from headrace.library.saved_model import signature
 
 
 class ExportOutput(abc.ABC):
-    """One way to ask a model that is served."""
+    """One way to ask a model that is served.
+
+    It is a base class: make a `ClassificationOutput`, a `RegressionOutput` or a `PredictOutput`.
+
+    >>> isinstance(tf.estimator.export.PredictOutput(tf.constant(1.0)), tf.estimator.export.ExportOutput)
+    True
+    """
 
     @abc.abstractmethod
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
@@ -21,7 +27,14 @@ class ExportOutput(abc.ABC):
 
 
 class ClassificationOutput(ExportOutput):
-    """Scores, names of classes, or both: one row for each example."""
+    """Scores, names of classes, or both: one row for each example.
+
+    Args:
+      scores: A float tensor with a score for each class, or None.
+      classes: A string tensor with names of classes, or None.
+
+    >>> output = tf.estimator.export.ClassificationOutput(scores=tf.constant([[0.2, 0.8]]))
+    """
 
     def __init__(self, scores: Any = None, classes: Any = None) -> None:
         if scores is not None and not (isinstance(scores, Tensor) and scores.dtype.is_floating):
@@ -34,10 +47,12 @@ class ClassificationOutput(ExportOutput):
 
     @property
     def scores(self) -> Any:
+        """A score for each class, or None."""
         return self._scores
 
     @property
     def classes(self) -> Any:
+        """The names of classes, or None."""
         return self._classes
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
@@ -47,7 +62,13 @@ class ClassificationOutput(ExportOutput):
 
 
 class RegressionOutput(ExportOutput):
-    """Numbers, one row for each example."""
+    """Numbers, one row for each example.
+
+    Args:
+      value: A float tensor.
+
+    >>> output = tf.estimator.export.RegressionOutput(tf.constant([[1.5]]))
+    """
 
     def __init__(self, value: Any) -> None:
         if not (isinstance(value, Tensor) and value.dtype.is_floating):
@@ -56,6 +77,7 @@ class RegressionOutput(ExportOutput):
 
     @property
     def value(self) -> Any:
+        """The numbers."""
         return self._value
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
@@ -65,7 +87,14 @@ class RegressionOutput(ExportOutput):
 
 
 class PredictOutput(ExportOutput):
-    """Any tensors by name; a single one is called "output"."""
+    """Any tensors by name; a single one is called "output".
+
+    Args:
+      outputs: A dictionary from names to tensors, or one tensor.
+
+    >>> list(tf.estimator.export.PredictOutput({'age': tf.constant([30.0])}).outputs)
+    ['age']
+    """
 
     def __init__(self, outputs: Any) -> None:
         named = dict(outputs) if isinstance(outputs, Mapping) else {"output": outputs}
@@ -78,6 +107,7 @@ class PredictOutput(ExportOutput):
 
     @property
     def outputs(self) -> dict[str, Any]:
+        """The tensors by name."""
         return self._outputs
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:

@@ -15,7 +15,13 @@ from headrace.resources.file.event_file import summary_iterator
 
 
 class Exporter(abc.ABC):
-    """Called by ``train_and_evaluate`` after each evaluation."""
+    """Called by ``train_and_evaluate`` after each evaluation.
+
+    It is a base class: a subclass has a property ``name`` and a method ``export``.
+
+    >>> issubclass(tf.estimator.LatestExporter, tf.estimator.Exporter)
+    True
+    """
 
     @property
     @abc.abstractmethod
@@ -50,7 +56,16 @@ class _SavedModelExporter(Exporter):
 
 
 class FinalExporter(_SavedModelExporter):
-    """Exports once, at the end of the training."""
+    """Exports once, at the end of the training.
+
+    Args:
+      name: The name of the folder below ``export`` in the model's folder.
+      serving_input_receiver_fn: A function that makes the placeholders for requests.
+      assets_extra: A dict from paths in the folder ``assets.extra`` to files to copy there; None for none.
+      as_text: Whether the SavedModel is written as text.
+
+    Example: ``tf.estimator.FinalExporter("final", serving_input_receiver_fn)``
+    """
 
     def __init__(
         self, name: str, serving_input_receiver_fn: Any, assets_extra: Any = None, as_text: bool = False
@@ -67,7 +82,17 @@ class FinalExporter(_SavedModelExporter):
 
 
 class LatestExporter(_SavedModelExporter):
-    """Exports after every evaluation and keeps the latest ``exports_to_keep``."""
+    """Exports after every evaluation and keeps the latest ``exports_to_keep``.
+
+    Args:
+      name: The name of the folder below ``export`` in the model's folder.
+      serving_input_receiver_fn: A function that makes the placeholders for requests.
+      assets_extra: A dict from paths in the folder ``assets.extra`` to files to copy there; None for none.
+      as_text: Whether the SavedModel is written as text.
+      exports_to_keep: How many exports to keep; None for all.
+
+    Example: ``tf.estimator.LatestExporter("latest", serving_input_receiver_fn, exports_to_keep=3)``
+    """
 
     def __init__(
         self, name: str, serving_input_receiver_fn: Any, assets_extra: Any = None, as_text: bool = False,
@@ -95,6 +120,17 @@ class BestExporter(_SavedModelExporter):
     """Exports when ``compare_fn(best_eval_result, current_eval_result)`` says that an evaluation is the best so far.
 
     Evaluations of earlier runs, read from the event files that ``event_file_pattern`` names below the model's folder, count.
+
+    Args:
+      name: The name of the folder below ``export`` in the model's folder.
+      serving_input_receiver_fn: A function that makes the placeholders for requests.
+      event_file_pattern: Which event files have earlier evaluations; None to look at none.
+      compare_fn: A function that says whether the second result is better; by default the one with the smaller loss is.
+      assets_extra: A dict from paths in the folder ``assets.extra`` to files to copy there; None for none.
+      as_text: Whether the SavedModel is written as text.
+      exports_to_keep: How many exports to keep; None for all.
+
+    Example: ``tf.estimator.BestExporter("best", serving_input_receiver_fn, exports_to_keep=1)``
     """
 
     def __init__(

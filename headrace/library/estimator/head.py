@@ -29,7 +29,20 @@ Metrics = dict[str, tuple[Any, Any]]
 
 
 class Head(abc.ABC):
-    """What a model of one task shares with all others of the task, whatever its layers are."""
+    """What a model of one task shares with all others of the task, whatever its layers are.
+
+    It is a base class: make a `RegressionHead`, a `BinaryClassHead` or a `MultiClassHead`.
+
+    Args:
+      logits_dimension: How many logits each example has.
+      weight_column: The name of a feature, or a numeric column, that weights examples; None to weight all the same.
+      loss_reduction: How the losses of a batch become one, a constant of ``tf.losses.Reduction``.
+      name: What the names of metrics end with; None for nothing.
+
+    >>> head = tf.estimator.RegressionHead()
+    >>> print(tf.Session().run(head.loss(labels=[[3.0]], logits=[[1.0]])))
+    4.0
+    """
 
     def __init__(self, logits_dimension: int, weight_column: Any, loss_reduction: str, name: str | None) -> None:
         self._logits_dimension = logits_dimension
@@ -43,6 +56,7 @@ class Head(abc.ABC):
 
     @property
     def name(self) -> str | None:
+        """What the names of metrics end with, or None."""
         return self._name
 
     @property
@@ -52,6 +66,7 @@ class Head(abc.ABC):
 
     @property
     def loss_reduction(self) -> str:
+        """How the losses of a batch become one, a constant of ``tf.losses.Reduction``."""
         return self._loss_reduction
 
     # ---- what a task says

@@ -14,9 +14,9 @@ from headrace.core.source import at
 from headrace.graph.operation import Tensor
 from headrace.library.estimator.mode_keys import ModeKeys
 from headrace.library.feature_column.layer import input_layer, linear_model
-from headrace.library.layers.core import Dense
-from headrace.library.layers.core import dropout as drop
-from headrace.library.layers.normalization import batch_normalization
+from headrace.library.layers.scoped.core import Dense
+from headrace.library.layers.scoped.core import dropout as drop
+from headrace.library.layers.scoped.normalization import batch_normalization
 from headrace.library.numeric.reduction import zero_fraction
 from headrace.library.state.initializers import GlorotUniform
 from headrace.library.state.variable_scope import variable_scope
@@ -31,7 +31,25 @@ def dnn_logit_fn_builder(
     units: int, hidden_units: Sequence[int], feature_columns: Any, activation_fn: Any, dropout: float | None,
     input_layer_partitioner: Any, batch_norm: bool,
 ) -> LogitFn:  # fmt: skip
-    """A function of features and mode: dense columns, fully connected layers, ``units`` logits."""
+    """A function of features and mode: dense columns, fully connected layers, ``units`` logits.
+
+    Args:
+      units: How many logits each example has.
+      hidden_units: The number of units of each hidden layer, a list.
+      feature_columns: The feature columns of the input.
+      activation_fn: The function after each hidden layer.
+      dropout: The part of the hidden units that is dropped in training; None for none.
+      input_layer_partitioner: How to split the variables of the input; None for whole ones.
+      batch_norm: Whether each hidden layer is followed by batch normalization.
+
+    Returns:
+      A function of ``features`` and ``mode`` that returns logits.
+
+    >>> columns = [tf.feature_column.numeric_column('x')]
+    >>> logit_fn = tf.estimator.experimental.dnn_logit_fn_builder(3, [8], columns, tf.nn.relu, None, None, False)
+    >>> logit_fn({'x': [[1.0], [2.0]]}, tf.estimator.ModeKeys.TRAIN).shape.as_list()
+    [2, 3]
+    """
     _check_units(units)
 
     def dnn_logit_fn(features: Any, mode: str) -> Tensor:
@@ -59,7 +77,20 @@ def dnn_logit_fn_builder(
 
 
 def linear_logit_fn_builder(units: int, feature_columns: Any, sparse_combiner: str = "sum") -> Callable[[Any], Tensor]:
-    """A function of features: a weighted sum of the columns, ``units`` logits."""
+    """A function of features: a weighted sum of the columns, ``units`` logits.
+
+    Args:
+      units: How many logits each example has.
+      feature_columns: The feature columns of the input.
+      sparse_combiner: How the categories of one row are combined: "sum", "mean" or "sqrtn".
+
+    Returns:
+      A function of ``features`` that returns logits.
+
+    >>> logit_fn = tf.estimator.experimental.linear_logit_fn_builder(3, [tf.feature_column.numeric_column('x')])
+    >>> logit_fn({'x': [[1.0], [2.0]]}).shape.as_list()
+    [2, 3]
+    """
     _check_units(units)
 
     def linear_logit_fn(features: Any) -> Tensor:
@@ -78,7 +109,20 @@ def linear_logit_fn_builder(units: int, feature_columns: Any, sparse_combiner: s
 
 
 def call_logit_fn(logit_fn: Callable[..., Any], features: Any, mode: str, params: Any, config: Any) -> Any:
-    """Calls a function of features and whatever else of mode, params and config it names."""
+    """Calls a function of features and whatever else of mode, params and config it names.
+
+    Args:
+      logit_fn: The function to call.
+      features: The features, a dictionary of tensors or a tensor.
+      mode: A constant of `tf.estimator.ModeKeys`.
+      params: The parameters of the model.
+      config: A `tf.estimator.RunConfig`.
+
+    Returns:
+      What the function returns: a tensor, or a dictionary of tensors.
+
+    >>> logits = tf.estimator.experimental.call_logit_fn(lambda features: 2.0 * features, tf.ones([3, 1]), 'eval', {}, None)
+    """
     parameters = inspect.signature(logit_fn).parameters
     others = {"mode": mode, "params": params, "config": config}
     logits = logit_fn(features=features, **{name: value for name, value in others.items() if name in parameters})

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 
 class ModeKeys:
-    """The values of a model function's argument ``mode``."""
+    """The values of a model function's argument ``mode``.
+
+    >>> tf.estimator.ModeKeys.PREDICT
+    'infer'
+    """
 
     TRAIN = "train"
     EVAL = "eval"

@@ -16,7 +16,22 @@ def classifier_parse_example_spec(
     feature_columns: Any, label_key: str, label_dtype: Any = dtypes.int64, label_default: Any = None,
     weight_column: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """What ``tf.parse_example`` takes for a classifier: its columns, and one label for each example."""
+    """What ``tf.parse_example`` takes for a classifier: its columns, and one label for each example.
+
+    Args:
+      feature_columns: The feature columns of the model.
+      label_key: The name of the label in the examples; no column may have it.
+      label_dtype: The type of the label: tf.int64 or tf.string.
+      label_default: The label of examples that have none; None for an error.
+      weight_column: The name of a feature, or a numeric column, with weights of examples; None for none.
+
+    Returns:
+      A dictionary.
+
+    >>> spec = tf.estimator.classifier_parse_example_spec([tf.feature_column.numeric_column('x')], label_key='kind')
+    >>> sorted(spec)
+    ['kind', 'x']
+    """
     label = FixedLenFeature((1,), label_dtype, label_default)
     return _with_label(feature_columns, label_key, label, weight_column)
 
@@ -25,7 +40,23 @@ def regressor_parse_example_spec(
     feature_columns: Any, label_key: str, label_dtype: Any = dtypes.float32, label_default: Any = None,
     label_dimension: int = 1, weight_column: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """What ``tf.parse_example`` takes for a regressor: its columns, and ``label_dimension`` numbers for each example."""
+    """What ``tf.parse_example`` takes for a regressor: its columns, and ``label_dimension`` numbers for each example.
+
+    Args:
+      feature_columns: The feature columns of the model.
+      label_key: The name of the label in the examples; no column may have it.
+      label_dtype: The type of the label.
+      label_default: The label of examples that have none; None for an error.
+      label_dimension: How many numbers a label has.
+      weight_column: The name of a feature, or a numeric column, with weights of examples; None for none.
+
+    Returns:
+      A dictionary.
+
+    >>> spec = tf.estimator.regressor_parse_example_spec([tf.feature_column.numeric_column('x')], label_key='price')
+    >>> spec['price'].shape
+    (1,)
+    """
     label = FixedLenFeature((label_dimension,), label_dtype, label_default)
     return _with_label(feature_columns, label_key, label, weight_column)
 

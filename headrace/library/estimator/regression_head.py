@@ -18,7 +18,19 @@ from headrace.library.numeric.math import cast
 
 
 class RegressionHead(Head):
-    """Numbers, ``label_dimension`` for each example; ``inverse_link_fn`` makes them of the logits."""
+    """Numbers, ``label_dimension`` for each example; ``inverse_link_fn`` makes them of the logits.
+
+    Args:
+      label_dimension: How many numbers are predicted for each example.
+      weight_column: The name of a feature, or a numeric column, that weights examples; None to weight all the same.
+      loss_reduction: How the losses of a batch become one, a constant of ``tf.losses.Reduction``.
+      loss_fn: A function of labels and logits to use as loss; None for the squared difference.
+      inverse_link_fn: A function from logits to predictions; None for logits as they are.
+      name: What the names of metrics end with; None for nothing.
+
+    >>> tf.estimator.RegressionHead(label_dimension=2).logits_dimension
+    2
+    """
 
     def __init__(
         self, label_dimension: int = 1, weight_column: Any = None, loss_reduction: str = "sum_over_batch_size",

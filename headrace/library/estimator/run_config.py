@@ -1,12 +1,11 @@
 """``RunConfig``: where a model's files go, how often it saves and logs, and which task of a cluster this process is.
 
-Owns the reading of the environment variable ``TF_CONFIG``.
+The place of the process comes from the environment variable ``TF_CONFIG``.
 """
 
 from __future__ import annotations
 
 import copy
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +13,8 @@ from typing import Any
 from headrace.cluster.cluster_spec import ClusterSpec
 from headrace.core.config import ConfigProto
 from headrace.core.source import at
+from headrace.library.distribute.strategy import Strategy
+from headrace.library.system.resolver.tf_config import tf_config, tf_config_task
 
 _UNSET: Any = object()
 _SAVE_SECS = 600
@@ -38,6 +39,29 @@ class RunConfig:
     A checkpoint is saved every ``save_checkpoints_steps`` steps or ``save_checkpoints_secs`` seconds (600 if neither is
     given; None for both: never).  Steps per second and the loss are logged every ``log_step_count_steps`` steps.
     ``copies_secs``, Headrace's own, is that of `tf.train.MonitoredTrainingSession`.
+
+    Args:
+      model_dir: The folder of the checkpoints; None for that of ``TF_CONFIG``, or none.
+      tf_random_seed: The seed of each graph; None for random ones.
+      save_summary_steps: Steps between two summaries; None or 0 for none.
+      save_checkpoints_steps: Steps between two checkpoints.
+      save_checkpoints_secs: Seconds between two checkpoints; at most one of the two may be given.
+      session_config: A `tf.ConfigProto` for the sessions; None for one that fits the task.
+      keep_checkpoint_max: How many checkpoints to keep; None or 0 for all.
+      keep_checkpoint_every_n_hours: One checkpoint in so many hours is kept for good.
+      log_step_count_steps: Steps between two logs; None for none.
+      train_distribute: A `tf.distribute.Strategy` that trains, in which each replica takes an element of the input's
+        dataset in a step; None for none.
+      device_fn: A function from operations to devices; None for the default.
+      protocol: "grpc", which is all that servers speak, or None for the same.
+      eval_distribute: A `tf.distribute.Strategy` that evaluates; None for none.
+      experimental_distribute: None; nothing else is supported.
+      experimental_max_worker_delay_secs: How much later a worker may begin, at most, which helps the model; None for 60.
+      session_creation_timeout_secs: How long a worker waits for the chief.
+      copies_secs: Seconds between two copies of the parameter servers; None for none.
+
+    >>> tf.estimator.RunConfig(save_checkpoints_steps=500).replace(keep_checkpoint_max=1).save_checkpoints_steps
+    500
     """
 
     def __init__(
@@ -54,7 +78,7 @@ class RunConfig:
             steps, secs = None, _SAVE_SECS
         else:
             steps, secs = (None if value is _UNSET else value for value in (steps, secs))
-        environment = _environment()
+        environment = tf_config()
         self._values: dict[str, Any] = {
             "model_dir": _model_dir(model_dir, environment), "tf_random_seed": tf_random_seed,
             "save_summary_steps": save_summary_steps, "save_checkpoints_steps": steps, "save_checkpoints_secs": secs,
@@ -77,62 +101,77 @@ class RunConfig:
 
     @property
     def model_dir(self) -> str | None:
+        """The folder of the checkpoints, or None."""
         return self._values["model_dir"]
 
     @property
     def tf_random_seed(self) -> int | None:
+        """The seed of each graph, or None."""
         return self._values["tf_random_seed"]
 
     @property
     def save_summary_steps(self) -> int | None:
+        """Steps between two summaries."""
         return self._values["save_summary_steps"]
 
     @property
     def save_checkpoints_steps(self) -> int | None:
+        """Steps between two checkpoints, or None."""
         return self._values["save_checkpoints_steps"]
 
     @property
     def save_checkpoints_secs(self) -> float | None:
+        """Seconds between two checkpoints, or None."""
         return self._values["save_checkpoints_secs"]
 
     @property
     def session_config(self) -> Any:
+        """The `tf.ConfigProto` for the sessions, or None."""
         return self._values["session_config"]
 
     @property
     def keep_checkpoint_max(self) -> int | None:
+        """How many checkpoints are kept."""
         return self._values["keep_checkpoint_max"]
 
     @property
     def keep_checkpoint_every_n_hours(self) -> float:
+        """One checkpoint in so many hours is kept for good."""
         return self._values["keep_checkpoint_every_n_hours"]
 
     @property
     def log_step_count_steps(self) -> int | None:
+        """Steps between two logs."""
         return self._values["log_step_count_steps"]
 
     @property
     def train_distribute(self) -> Any:
+        """The strategy that trains, or None."""
         return self._values["train_distribute"]
 
     @property
     def eval_distribute(self) -> Any:
+        """The strategy that evaluates, or None."""
         return self._values["eval_distribute"]
 
     @property
     def device_fn(self) -> Any:
+        """The function from operations to devices, or None."""
         return self._values["device_fn"]
 
     @property
     def protocol(self) -> str | None:
+        """How the tasks of a cluster talk to each other, or None."""
         return self._values["protocol"]
 
     @property
     def experimental_max_worker_delay_secs(self) -> Any:
+        """How much later a worker may begin, at most."""
         return self._values["experimental_max_worker_delay_secs"]
 
     @property
     def session_creation_timeout_secs(self) -> float:
+        """How long a worker waits for the chief."""
         return self._values["session_creation_timeout_secs"]
 
     @property
@@ -144,14 +183,17 @@ class RunConfig:
 
     @property
     def cluster_spec(self) -> ClusterSpec:
+        """The cluster that ``TF_CONFIG`` describes; an empty one without it."""
         return self._task.cluster
 
     @property
     def task_type(self) -> str | None:
+        """The job of this process, such as "chief" or "worker"."""
         return self._task.type
 
     @property
     def task_id(self) -> int | None:
+        """The number of this process in its job."""
         return self._task.index
 
     @property
@@ -161,22 +203,27 @@ class RunConfig:
 
     @property
     def master(self) -> str:
+        """The target of the sessions that train; "" for this process."""
         return self._task.master
 
     @property
     def evaluation_master(self) -> str:
+        """The target of the sessions that evaluate; "" for this process."""
         return self._task.evaluation_master
 
     @property
     def num_ps_replicas(self) -> int:
+        """How many parameter servers the cluster has."""
         return self._task.num_ps
 
     @property
     def num_worker_replicas(self) -> int:
+        """How many processes train, the chief among them."""
         return self._task.num_workers
 
     @property
     def is_chief(self) -> bool:
+        """Whether this process initialises and saves the model."""
         return self._task.is_chief
 
     @property
@@ -211,12 +258,14 @@ def _check(values: Mapping[str, Any]) -> None:
             "Only one of `save_checkpoints_steps` and `save_checkpoints_secs` can be set: got "
             f"save_checkpoints_steps={steps!r} and save_checkpoints_secs={secs!r} {at()}"
         )
-    for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
-        if values[name] is not None:
-            raise NotImplementedError(
-                f"RunConfig({name}=...) is not supported: distribution strategies are not part of Headrace. Leave it None, "
-                f"got {values[name]!r} {at()}"
-            )
+    for name in ("train_distribute", "eval_distribute"):
+        if values[name] is not None and not isinstance(values[name], Strategy):
+            raise TypeError(f"RunConfig({name}=...) takes a tf.distribute.Strategy, got {values[name]!r} {at()}")
+    if values["experimental_distribute"] is not None:
+        raise NotImplementedError(
+            "RunConfig(experimental_distribute=...) is not supported: give strategies as train_distribute and eval_distribute, "
+            f"got {values['experimental_distribute']!r} {at()}"
+        )
     for name in ("save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs", "keep_checkpoint_max"):
         _check_number(name, values[name], least=0)
     for name in (
@@ -250,19 +299,6 @@ def _check_number(name: str, value: Any, least: float | None) -> None:
 # ---- TF_CONFIG
 
 
-def _environment() -> Mapping[str, Any]:
-    text = os.environ.get("TF_CONFIG")
-    if not text:
-        return {}
-    try:
-        environment = json.loads(text)
-    except ValueError as e:
-        raise ValueError(f"the environment variable TF_CONFIG must be JSON, got {text!r}: {e} {at()}") from None
-    if not isinstance(environment, dict):
-        raise ValueError(f"the environment variable TF_CONFIG must be a JSON object, got {text!r} {at()}")
-    return environment
-
-
 def _model_dir(model_dir: Any, environment: Mapping[str, Any]) -> str | None:
     """The argument, or else what ``TF_CONFIG`` says."""
     told = environment.get("model_dir")
@@ -281,9 +317,7 @@ class _Task:
     """This process's place in the cluster that ``TF_CONFIG`` describes; without one, a chief on its own."""
 
     def __init__(self, environment: Mapping[str, Any]) -> None:
-        task = environment.get("task", {})
-        if not isinstance(task, dict):
-            raise ValueError(f"'task' of TF_CONFIG must be an object with 'type' and 'index', got {task!r} {at()}")
+        task = tf_config_task(environment)
         self.cluster = ClusterSpec(environment.get("cluster", {}))
         self.service = environment.get("service")
         self.master = environment.get("session_master", "")

@@ -60,7 +60,19 @@ class TensorServingInputReceiver(_Fields):
 def build_parsing_serving_input_receiver_fn(
     feature_spec: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A function that receives encoded ``tf.train.Example`` messages and parses them as ``feature_spec`` says."""
+    """A function that receives encoded ``tf.train.Example`` messages and parses them as ``feature_spec`` says.
+
+    Args:
+      feature_spec: A dictionary for ``tf.parse_example``, such as `tf.feature_column.make_parse_example_spec` makes.
+      default_batch_size: How many examples each request has; None for any number.
+
+    Returns:
+      A function without arguments that returns a `tf.estimator.export.ServingInputReceiver`.
+
+    >>> spec = {'x': tf.FixedLenFeature([1], tf.float32)}
+    >>> list(tf.estimator.export.build_parsing_serving_input_receiver_fn(spec)().features)
+    ['x']
+    """
 
     def serving_input_receiver_fn() -> ServingInputReceiver:
         examples = placeholder(dtypes.string, [default_batch_size], name="input_example_tensor")
@@ -72,7 +84,19 @@ def build_parsing_serving_input_receiver_fn(
 def build_raw_serving_input_receiver_fn(
     features: Any, default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver | TensorServingInputReceiver]:
-    """A function that receives the features themselves; ``features`` are tensors of their dtypes and shapes."""
+    """A function that receives the features themselves; ``features`` are tensors of their dtypes and shapes.
+
+    Args:
+      features: A dictionary of tensors, or one tensor, with the batch as their first dimension.
+      default_batch_size: How many examples each request has; None for any number.
+
+    Returns:
+      A function without arguments that returns a receiver.
+
+    >>> features = {'x': tf.placeholder(tf.float32, [None, 2])}
+    >>> tf.estimator.export.build_raw_serving_input_receiver_fn(features)().features['x'].shape.as_list()
+    [None, 2]
+    """
     named = features if isinstance(features, Mapping) else {None: features}
     specs = {}
     for name, value in named.items():

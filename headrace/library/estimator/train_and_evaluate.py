@@ -78,6 +78,16 @@ def train_and_evaluate(
     Returns the last evaluation and what each exporter returned for it.  Where ``TF_CONFIG`` describes a cluster, the process
     does what its task has to do: a ``ps`` serves variables, the ``chief`` and the ``worker`` tasks train, the ``evaluator``
     evaluates.
+
+    Args:
+      estimator: A `tf.estimator.Estimator`.
+      train_spec: A `tf.estimator.TrainSpec`: the input, and how many steps to train.
+      eval_spec: A `tf.estimator.EvalSpec`: the input, how often to evaluate, and the exporters.
+
+    Returns:
+      The last evaluation, a dictionary or None, and a list of what exporters returned.
+
+    Example: ``tf.estimator.train_and_evaluate(estimator, train_spec, eval_spec)``
     """
     for what, value, spec_class in (
         ("estimator", estimator, Estimator), ("train_spec", train_spec, TrainSpec), ("eval_spec", eval_spec, EvalSpec),

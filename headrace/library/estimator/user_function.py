@@ -12,14 +12,27 @@ from headrace.core.source import at
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices, SparseTensor
 from headrace.library import nest
+from headrace.library.control.replica import Copies
 from headrace.library.data.dataset import Dataset
-from headrace.library.data.iterator import Iterator
 from headrace.library.estimator.estimator_spec import EstimatorSpec
 from headrace.library.state.variable import Variable
 from headrace.library.train.session.run_hook import SessionRunHook
 
 _MODEL_ARGUMENTS = ("features", "labels", "mode", "params", "config")
-_TENSORS = (Tensor, SparseTensor, IndexedSlices, Variable, np.ndarray, np.generic, int, float, str, bytes, type(None))
+_TENSORS = (
+    Tensor,
+    SparseTensor,
+    IndexedSlices,
+    Variable,
+    Copies,
+    np.ndarray,
+    np.generic,
+    int,
+    float,
+    str,
+    bytes,
+    type(None),
+)
 
 
 def arguments(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -68,9 +81,13 @@ def _is_optional(function: Callable[..., Any], name: str) -> bool:
 
 
 def call_model_fn(
-    model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, params: Any, config: Any
-) -> EstimatorSpec:
-    """The spec that a model function returns, called with what it names of labels, mode, params and config."""
+    model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, params: Any, config: Any,
+    plain_spec: Callable[[Any], Any],
+) -> EstimatorSpec:  # fmt: skip
+    """The spec that a model function returns, called with what it names of labels, mode, params and config.
+
+    ``plain_spec`` makes an `EstimatorSpec` of what else a model function of this kind of estimator may return.
+    """
     names = arguments(model_fn)
     values: dict[str, Any] = {"features": features}
     if "labels" in names:
@@ -81,7 +98,7 @@ def call_model_fn(
         )
     others = {"mode": mode, "params": params, "config": config}
     values.update((name, value) for name, value in others.items() if name in names)
-    spec = model_fn(**values)
+    spec = plain_spec(model_fn(**values))
     if not isinstance(spec, EstimatorSpec):
         raise ValueError(
             f"model_fn should return an EstimatorSpec: {where_defined(model_fn)} returned {spec!r} of type "
@@ -98,10 +115,10 @@ def call_model_fn(
 # ---- input functions
 
 
-class _Begin(SessionRunHook):
+class BeginIterator(SessionRunHook):
     """Begins the iterator of a dataset with each session."""
 
-    def __init__(self, iterator: Iterator) -> None:
+    def __init__(self, iterator: Any) -> None:
         self._initializer = iterator.initializer
 
     def after_create_session(self, session: Any, coord: Any) -> None:
@@ -113,32 +130,54 @@ def call_input_fn(input_fn: Any, mode: str, params: Any, config: Any) -> tuple[A
 
     A dataset has features, or (features, labels), for elements; the hook begins its iterator.
     """
+    result = called_input_fn(input_fn, mode, params, config, None)
+    hooks: list[SessionRunHook] = []
+    if isinstance(result, Dataset):
+        iterator = result.make_initializable_iterator()
+        hooks.append(BeginIterator(iterator))
+        result = iterator.get_next()
+    return *features_and_labels(input_fn, result), hooks
+
+
+def called_input_fn(input_fn: Any, mode: str, params: Any, config: Any, input_context: Any) -> Any:
+    """What an input function gives, called with what it names of mode, params, config and input_context."""
     if not callable(input_fn):
         raise TypeError(
             f"input_fn must be a function that returns features, (features, labels) or a dataset of them, got {input_fn!r} {at()}"
         )
     names = arguments(input_fn)
-    others = {"mode": mode, "params": params, "config": config}
-    result = input_fn(**{name: value for name, value in others.items() if name in names})
-    hooks: list[SessionRunHook] = []
-    if isinstance(result, Dataset):
-        iterator = result.make_initializable_iterator()
-        hooks.append(_Begin(iterator))
-        result = iterator.get_next()
-    if isinstance(result, (list, tuple)):
-        if len(result) != 2:
-            raise ValueError(
-                f"input_fn should return (features, labels) as a len 2 tuple: {where_defined(input_fn)} returned "
-                f"{len(result)} values {at()}"
-            )
-        features, labels = result
-    else:
-        features, labels = result, None
+    others = {"mode": mode, "params": params, "config": config, "input_context": input_context}
+    return input_fn(**{name: value for name, value in others.items() if name in names})
+
+
+def features_and_labels(input_fn: Any, result: Any) -> tuple[Any, Any]:
+    """The features, and the labels or None, of what an input function, or its dataset, gives."""
+    features, labels = parse_iterator_result(result, where_defined(input_fn))
     _check_result(input_fn, "features", features)
     _check_result(input_fn, "labels", labels)
     if result is None:
         raise ValueError(f"input_fn {where_defined(input_fn)} returned None: does it return its features? {at()}")
-    return features, labels, hooks
+    return features, labels
+
+
+def parse_input_fn_result(result: Any, source: str = "input_fn") -> tuple[Any, Any, list[SessionRunHook]]:
+    """(features, labels, hooks) of what an input function returned; the hook begins the iterator of a dataset."""
+    if not isinstance(result, Dataset):
+        return (*parse_iterator_result(result, source), [])
+    iterator = result.make_initializable_iterator()
+    return (*parse_iterator_result(iterator.get_next(), source), [BeginIterator(iterator)])
+
+
+def parse_iterator_result(result: Any, source: str = "input_fn") -> tuple[Any, Any]:
+    """(features, labels) of a pair, or of features alone."""
+    if not isinstance(result, (list, tuple)):
+        return result, None
+    if len(result) != 2:
+        raise ValueError(
+            f"input_fn should return (features, labels) as a len 2 tuple: {source} returned {len(result)} values {at()}"
+        )
+    features, labels = result
+    return features, labels
 
 
 def _check_result(input_fn: Any, what: str, structure: Any) -> None:

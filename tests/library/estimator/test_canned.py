@@ -241,3 +241,14 @@ def test_mistakes_that_show_when_the_model_is_built(tmp_path: Path) -> None:
 def test_labels_out_of_range_stop_the_step(tmp_path: Path) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="Labels must be < n_classes = 2"):
         tf.estimator.LinearClassifier([COLUMN], str(tmp_path)).train(forever(QUARTER), steps=1)
+
+
+def test_a_binary_head_takes_bool_labels():
+    head = tf.estimator.BinaryClassHead()
+    logits = tf.constant([[1.0], [-1.0]])
+    losses = [head.loss(labels, logits) for labels in (tf.constant([[True], [False]]), tf.constant([[1.0], [0.0]]))]
+    with tf.Session() as sess:
+        values = sess.run(losses)
+        assert values[0] == values[1]
+    with pytest.raises(ValueError, match="should be a number"):
+        tf.estimator.MultiClassHead(3).loss(tf.constant([[True]]), tf.zeros([1, 3]))

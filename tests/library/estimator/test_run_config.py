@@ -41,7 +41,7 @@ def test_replacing_makes_another_one() -> None:
         ({"device_fn": "cpu"}, ValueError, "device_fn must be a function"),
         ({"protocol": "http"}, ValueError, "protocol must be"),
         ({"model_dir": ""}, ValueError, "model_dir should be non-empty"),
-        ({"train_distribute": object()}, NotImplementedError, "distribution strategies are not part of Headrace"),
+        ({"train_distribute": object()}, TypeError, "takes a tf.distribute.Strategy"),
     ],
 )
 def test_what_is_refused(arguments: Any, error: type[Exception], says: str) -> None:

@@ -17,17 +17,23 @@ from headrace.library.estimator.run_config import RunConfig
 
 
 class BaseEstimator:
-    """What the estimators of contrib.learn can do; ``_estimator`` is the one below."""
+    """What the estimators of contrib.learn can do; ``_estimator`` is the one below.
+
+    >>> issubclass(tf.contrib.learn.DNNClassifier, tf.contrib.learn.BaseEstimator)
+    True
+    """
 
     _estimator: core.Estimator
     _is_named = False  # whether the model wants features by name, though they are one tensor
 
     @property
     def model_dir(self) -> str:
+        """The folder of the checkpoints."""
         return self._estimator.model_dir
 
     @property
     def config(self) -> RunConfig:
+        """The `RunConfig`."""
         return self._estimator.config
 
     def get_variable_names(self) -> list[str]:
@@ -131,6 +137,19 @@ class Estimator(BaseEstimator):
     """A model function of contrib.learn and its checkpoints.
 
     ``model_fn(features, labels, mode, params)`` returns a `ModelFnOps`, or a tuple of predictions, loss and train_op.
+
+    Args:
+      model_fn: A function (features, labels, mode, params, config, model_dir), of which it may leave out all but the
+        first two.
+      model_dir: The folder of the checkpoints; None for a temporary one.
+      config: The `RunConfig`; None for the default.
+      params: What `model_fn` gets as `params`; None for nothing.
+      feature_engineering_fn: A function from features and labels to those that `model_fn` gets; None for none.
+
+    >>> def model_fn(features, labels, mode):
+    ...     loss = tf.losses.mean_squared_error(labels, features)
+    ...     return tf.contrib.learn.ModelFnOps(mode, predictions=features, loss=loss, train_op=tf.no_op())
+    >>> estimator = tf.contrib.learn.Estimator(model_fn, model_dir="logs")
     """
 
     def __init__(
@@ -155,7 +174,14 @@ def _engineered(model_fn: Callable[..., Any], engineer: Callable[..., Any]) -> C
 
 
 class SKCompat:
-    """An estimator with the methods of scikit-learn: only arrays, and predictions as arrays."""
+    """An estimator with the methods of scikit-learn: only arrays, and predictions as arrays.
+
+    Args:
+      estimator: An estimator of `tf.contrib.learn`.
+
+    >>> columns = [tf.contrib.layers.real_valued_column("", dimension=2)]
+    >>> model = tf.contrib.learn.SKCompat(tf.contrib.learn.DNNClassifier([8], columns, model_dir="logs"))
+    """
 
     def __init__(self, estimator: BaseEstimator) -> None:
         if not isinstance(estimator, BaseEstimator):
