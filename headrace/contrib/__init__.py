@@ -2,10 +2,14 @@
 
 from types import SimpleNamespace as _SimpleNamespace
 
+from headrace.contrib import cluster_resolver as cluster_resolver
 from headrace.contrib import crf as crf
+from headrace.contrib import cudnn_rnn as cudnn_rnn
 from headrace.contrib import data as data
+from headrace.contrib import distribute as distribute
 from headrace.contrib import eager as eager
 from headrace.contrib import distributions as distributions
+from headrace.contrib import estimator as estimator
 from headrace.contrib import framework as framework
 from headrace.contrib import layers as layers
 from headrace.contrib import learn as learn
@@ -17,6 +21,7 @@ from headrace.contrib import metrics as metrics
 from headrace.contrib import nccl as nccl
 from headrace.contrib import opt as opt
 from headrace.contrib import predictor as predictor
+from headrace.contrib import quantize as quantize
 from headrace.contrib import rnn as rnn
 from headrace.contrib import saved_model as saved_model
 from headrace.contrib import seq2seq as seq2seq
@@ -24,7 +29,10 @@ from headrace.contrib import slim as slim
 from headrace.contrib import staging as staging
 from headrace.contrib import summary as summary
 from headrace.contrib import tensorboard as tensorboard
+from headrace.contrib import tfprof as tfprof
+from headrace.contrib import tpu as tpu
 from headrace.contrib import training as training
+from headrace.contrib import gan as gan
 from headrace.contrib import image as image
 from headrace.contrib import mixed_precision as mixed_precision
 from headrace.contrib import nn as nn

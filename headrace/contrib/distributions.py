@@ -14,3 +14,11 @@ from headrace.library.distribution.distribution import Distribution as Distribut
 from headrace.library.distribution.distribution import RegisterKL as RegisterKL
 from headrace.library.distribution.distribution import ReparameterizationType as ReparameterizationType
 from headrace.library.distribution.distribution import kl_divergence as kl_divergence
+from headrace.library.distribution.heavy_tail import Cauchy as Cauchy
+from headrace.library.distribution.heavy_tail import StudentT as StudentT
+from headrace.library.distribution.mixture import Mixture as Mixture
+from headrace.library.distribution.vector import Dirichlet as Dirichlet
+from headrace.library.distribution.vector import DirichletMultinomial as DirichletMultinomial
+from headrace.library.distribution.vector import Multinomial as Multinomial
+from headrace.library.distribution.vector import MultivariateNormalFullCovariance as MultivariateNormalFullCovariance
+from headrace.library.distribution.vector import RelaxedOneHotCategorical as RelaxedOneHotCategorical

@@ -32,3 +32,7 @@ from headrace.library.control.assertion import (
 )
 from headrace.library.tensor.sorting import argsort as argsort, sort as sort
 from headrace.library.state.smart_cond import smart_cond as smart_cond, smart_constant_value as smart_constant_value
+from headrace.library.state.tensor_value import is_tensor as is_tensor
+from headrace.library.system.decorators import (
+    deprecated as deprecated, deprecated_arg_values as deprecated_arg_values, deprecated_args as deprecated_args,
+)

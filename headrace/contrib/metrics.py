@@ -18,5 +18,18 @@ from headrace.library.contrib.metrics import (
     streaming_sparse_recall_at_k as streaming_sparse_recall_at_k,
     streaming_specificity_at_sensitivity as streaming_specificity_at_sensitivity,
     streaming_true_negatives as streaming_true_negatives, streaming_true_positives as streaming_true_positives,
+    streaming_false_negatives_at_thresholds as streaming_false_negatives_at_thresholds,
+    streaming_false_positives_at_thresholds as streaming_false_positives_at_thresholds,
+    streaming_recall_at_k as streaming_recall_at_k,
+    streaming_sparse_precision_at_top_k as streaming_sparse_precision_at_top_k,
+    streaming_true_negatives_at_thresholds as streaming_true_negatives_at_thresholds,
+    streaming_true_positives_at_thresholds as streaming_true_positives_at_thresholds,
 )
-from headrace.library.numeric.reduction import confusion_matrix as confusion_matrix
+from headrace.library.contrib.agreement import (
+    cohen_kappa as cohen_kappa, count as count, streaming_covariance as streaming_covariance,
+    streaming_pearson_correlation as streaming_pearson_correlation,
+)
+from headrace.library.tensor.set import (
+    set_difference as set_difference, set_intersection as set_intersection, set_size as set_size, set_union as set_union,
+)
+from headrace.library.numeric.histogram import confusion_matrix as confusion_matrix

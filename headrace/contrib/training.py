@@ -1,5 +1,7 @@
 """tf.contrib.training: hyperparameters, training ops, training and evaluation loops."""
 
+from headrace.library.contrib.bucket import bucket as bucket
+from headrace.library.contrib.bucket import bucket_by_sequence_length as bucket_by_sequence_length
 from headrace.library.contrib.gradient_summary import add_gradients_summaries as add_gradients_summaries
 from headrace.library.contrib.hparams import HParams as HParams
 from headrace.library.contrib.hparams import parse_values as parse_values
@@ -10,6 +12,13 @@ from headrace.library.contrib.optimize import multiply_gradients as multiply_gra
 from headrace.library.contrib.load_balance import GreedyLoadBalancingStrategy as GreedyLoadBalancingStrategy
 from headrace.library.contrib.load_balance import RandomStrategy as RandomStrategy
 from headrace.library.contrib.load_balance import byte_size_load_fn as byte_size_load_fn
+from headrace.library.contrib.sampling import rejection_sample as rejection_sample
+from headrace.library.contrib.sampling import resample_at_rate as resample_at_rate
+from headrace.library.contrib.sampling import stratified_sample as stratified_sample
+from headrace.library.contrib.sampling import weighted_resample as weighted_resample
+from headrace.library.contrib.sequence_batch import NextQueuedSequenceBatch as NextQueuedSequenceBatch
+from headrace.library.contrib.sequence_batch import SequenceQueueingStateSaver as SequenceQueueingStateSaver
+from headrace.library.contrib.sequence_batch import batch_sequences_with_states as batch_sequences_with_states
 from headrace.library.contrib.training import train as train
 from headrace.library.train.hook.evaluation import StopAfterNEvalsHook as StopAfterNEvalsHook
 from headrace.library.train.hook.evaluation import SummaryAtEndHook as SummaryAtEndHook

@@ -17,6 +17,9 @@ Runs a program written for TensorFlow 1 on Headrace, without changing it: `impor
 imports, means Headrace. The program is a file, a module after -m (`-m pytest old_test.py`), or the code after -c. See
 also: headrace port program.py"""
 
+# TensorFlow's modules that are programs, and where these are.
+PROGRAMS = {"tensorflow.python.tools.freeze_graph": "headrace.tools.freeze_graph"}
+
 
 def main(argv: Sequence[str]) -> int:
     """Runs the program; its end is the end of the process."""
@@ -29,6 +32,10 @@ def main(argv: Sequence[str]) -> int:
     install()
     if argv[0] == "-m":
         sys.argv[:] = argv[1:]
+        if argv[1] in PROGRAMS:
+            sys.argv[0] = PROGRAMS[argv[1]]
+            runpy.run_module(PROGRAMS[argv[1]], run_name="__main__", alter_sys=True)
+            return 0
         runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
         return 0
     if argv[0] == "-c":

@@ -16,21 +16,17 @@ import headrace
 # What to use in place of names, and of everything below them; the longest name that fits counts.  ``tf.linalg.LinearOperator*``
 # is all names that begin so.  What is near a name counts more than ``tf.raw_ops.*``, the rest of a namespace that is here.
 _ADVICE = {
-    "tf.keras tf.contrib.keras tf.python.keras tf.layers.experimental": (
+    "tf.contrib.keras tf.layers.experimental": (
         "tf.layers for the model, tf.Session or tf.estimator.Estimator to train it"
     ),
-    "tf.distribute tf.contrib.distribute": (
-        "tf.train.Server and tf.train.replica_device_setter, one process for each worker, and tf.train.SyncReplicasOptimizer; "
-        "`headrace launch` starts them"
-    ),
     "tf.contrib.all_reduce": "tf.train.SyncReplicasOptimizer adds gradients of several workers",
-    "tf.tpu tf.estimator.tpu tf.contrib.tpu tf.contrib.tpu_estimator tf.contrib.cluster_resolver": (
-        "tf.estimator.Estimator, and addresses in tf.train.ClusterSpec: Headrace runs where PyTorch runs, not on TPUs"
+    "tf.tpu.* tf.estimator.tpu.* tf.contrib.tpu.* tf.contrib.tpu_estimator tf.distribute.experimental.TPUStrategy": (
+        "tf.contrib.tpu.TPUEstimator with use_tpu=False: Headrace runs where PyTorch runs, not on TPUs"
     ),
     "tf.lite tf.contrib.lite tf.contrib.tensorrt tf.contrib.hvx tf.contrib.android": (
         "tf.saved_model.simple_save, and TensorFlow to convert what it writes"
     ),
-    "tf.contrib.quantize tf.contrib.quantization tf.train.do_quantize_training_on_graphdef": (
+    "tf.contrib.quantization tf.train.do_quantize_training_on_graphdef": (
         "tf.quantization.fake_quant_with_min_max_vars, put into the model by hand: the rewrites are for TensorFlow Lite"
     ),
     "tf.compat.v2 tf.enable_v2_behavior tf.enable_tensor_equality tf.disable_tensor_equality tf.enable_v2_tensorshape "
@@ -49,10 +45,6 @@ _ADVICE = {
         "tf.train.Saver"
     ),
     "tf.train.VocabInfo": "tf.train.init_from_checkpoint, for variables whose vocabulary is the same",
-    "tf.train.experimental.enable_mixed_precision_graph_rewrite "
-    "tf.train.experimental.disable_mixed_precision_graph_rewrite": (
-        "tf.contrib.mixed_precision.LossScaleOptimizer, with casts in the model"
-    ),
     "tf.RaggedTensor tf.RaggedTensorSpec tf.ragged tf.data.experimental.RaggedTensorStructure": (
         "tf.SparseTensor, or a padded batch with its lengths (tf.sequence_mask)"
     ),
@@ -65,13 +57,12 @@ _ADVICE = {
     ),
     "tf.debugging.assert_shapes": "tf.assert_rank and tf.Tensor.set_shape",
     "tf.errors.raise_exception_on_not_ok_status": "nothing: errors are raised by what fails",
-    "tf.distributions.Dirichlet tf.distributions.DirichletMultinomial tf.distributions.Multinomial "
-    "tf.distributions.StudentT tf.contrib.bayesflow": (
+    "tf.contrib.bayesflow": (
         "those that dir(tf.distributions) and dir(tf.contrib.distributions) show"
     ),
     "tf.estimator.B* tf.estimator.LogisticRegressionHead tf.estimator.MultiHead tf.estimator.MultiLabelHead "
     "tf.estimator.PoissonRegressionHead tf.estimator.experimental.KMeans tf.estimator.experimental.LinearSDCA "
-    "tf.contrib.estimator tf.contrib.boosted_trees tf.contrib.tensor_forest tf.contrib.timeseries "
+    "tf.contrib.boosted_trees tf.contrib.tensor_forest tf.contrib.timeseries "
     "tf.contrib.linear_optimizer tf.contrib.factorization tf.contrib.kernel_methods tf.contrib.decision_trees": (
         "tf.estimator.Estimator with a model_fn, or what dir(tf.estimator) shows"
     ),
@@ -93,7 +84,7 @@ _ADVICE = {
         "compute in float: tf.quantization.dequantize, the op, tf.quantization.quantize"
     ),
     "tf.nondifferentiable_batch_function tf.contrib.batching": "tf.train.batch, or queues",
-    "tf.profiler.* tf.contrib.tfprof": "tf.profiler.profile, tf.RunMetadata, or `headrace explain`",
+    "tf.profiler.*": "tf.profiler.profile, tf.RunMetadata, or `headrace explain`",
     "tf.pywrap_tensorflow": "tf.train.NewCheckpointReader, its commonest use",
     "tf.random.experimental tf.random.Generator": "tf.random.stateless_uniform and kin, with seeds of your own",
     "tf.strings.unicode_script": "tf.py_func",
@@ -102,11 +93,9 @@ _ADVICE = {
     "tf.wrap_function": "tf.function",
     "tf.raw_ops.*": "the public function that makes the op, or headrace.extend to declare it",
     "tf.raw_ops.TensorArray* tf.raw_ops.TensorList*": "tf.TensorArray",
-    "tf.contrib.cudnn_rnn": "tf.contrib.rnn.LSTMBlockFusedCell, or tf.nn.dynamic_rnn",
     "tf.contrib.recurrent tf.contrib.grid_rnn": "tf.nn.dynamic_rnn with a cell of your own",
     "tf.contrib.signal": "tf.signal",
     "tf.contrib.stateless": "tf.random.stateless_uniform and kin",
-    "tf.contrib.gan": "two optimizers, each with its own var_list",
     "tf.contrib.graph_editor tf.contrib.copy_graph tf.contrib.receptive_field": (
         "tf.import_graph_def with an input_map, and tf.graph_util"
     ),

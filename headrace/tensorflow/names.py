@@ -49,16 +49,17 @@ eager.test                   test
 estimator.canned.dnn         estimator
 estimator.canned.head        estimator
 estimator.canned.linear      estimator
-estimator.estimator          estimator
+estimator.estimator          estimator library.estimator.private_name
 estimator.estimator_lib      estimator
 estimator.export.export      estimator.export
 estimator.export.export_output estimator.export
 estimator.inputs.inputs      estimator.inputs
 estimator.inputs.numpy_io    estimator.inputs
 estimator.inputs.pandas_io   estimator.inputs
-estimator.model_fn           estimator
+estimator.model_fn           estimator library.estimator.private_name
 estimator.run_config         estimator
 estimator.training           estimator
+estimator.util               library.estimator.private_name library.system.callable
 feature_column.feature_column feature_column
 feature_column.feature_column_lib feature_column
 feature_column.feature_column_v2 feature_column
@@ -76,7 +77,7 @@ framework.importer           .
 framework.indexed_slices     .
 framework.load_library       .
 framework.meta_graph         library.train.saver.meta_graph library.train.saver.collection_def train
-framework.ops                .
+framework.ops                . library.system.private_name library.train.saver.proto_function
 framework.random_seed        random .
 framework.smart_cond         contrib.framework
 framework.sparse_tensor      .
@@ -88,6 +89,27 @@ framework.test_util          test library.testing.test_case library.testing.deco
 framework.type_spec          .
 framework.versions           . version
 keras                        keras
+keras.activations            keras.activations
+keras.backend                keras.backend library.backend.keras_tensor library.backend.naming library.backend.graph
+keras.callbacks              keras.callbacks
+keras.constraints            keras.constraints
+keras.engine.base_layer      keras.layers library.layers.base_layer library.layers.input_layer
+keras.engine.input_layer     keras.layers library.layers.input_layer
+keras.engine.input_spec      keras.layers
+keras.engine.network         library.keras.engine.network
+keras.engine.node            library.layers.node
+keras.engine.sequential      keras.models
+keras.engine.training        keras.models keras
+keras.initializers           keras.initializers
+keras.layers                 keras.layers
+keras.losses                 keras.losses
+keras.metrics                keras.metrics
+keras.models                 keras.models
+keras.optimizers             keras.optimizers
+keras.preprocessing          keras.preprocessing
+keras.regularizers           keras.regularizers
+keras.utils                  keras.utils
+keras.utils.generic_utils    keras.utils library.layers.named_object
 layers.base                  layers
 layers.convolutional         layers
 layers.core                  layers
@@ -108,7 +130,7 @@ ops.clip_ops                 .
 ops.cond_v2                  .
 ops.confusion_matrix         math .
 ops.control_flow_grad        .
-ops.control_flow_ops         . library.system.private_name
+ops.control_flow_ops         library.control.primitive . library.system.private_name
 ops.critical_section_ops     .
 ops.ctc_ops                  nn
 ops.custom_gradient          .
@@ -167,8 +189,8 @@ ops.histogram_ops            .
 ops.image_grad               .
 ops.image_ops                image
 ops.image_ops_impl           image
-ops.init_ops                 . initializers library.state.initializers
-ops.io_ops                   . train
+ops.init_ops                 . initializers library.state.initializers library.state.private_name
+ops.io_ops                   . train library.system.generated_ops
 ops.linalg                   linalg
 ops.linalg.linalg            linalg
 ops.linalg.linalg_impl       linalg .
@@ -197,7 +219,7 @@ ops.parsing_ops              . io
 ops.partitioned_variables    .
 ops.quantized_ops            quantization
 ops.random_ops               . random
-ops.resource_variable_ops    library.state.resource_variable raw_ops .
+ops.resource_variable_ops    library.state.resource_variable raw_ops . library.train.saver.variable_message
 ops.rnn                      nn library.rnn.private
 ops.rnn_cell                 nn.rnn_cell library.rnn.private
 ops.rnn_cell_impl            nn.rnn_cell library.rnn.cell library.rnn.private
@@ -228,12 +250,13 @@ ops.state_ops                .
 ops.stateless_random_ops     random
 ops.string_ops               strings .
 ops.summary_ops              summary
+ops.summary_ops_v2           contrib.summary
 ops.template                 .
 ops.tensor_array_ops         .
 ops.unconnected_gradients    .
-ops.variable_scope           .
+ops.variable_scope           . library.state.private_name
 ops.variable_v1              . library.system.private_name
-ops.variables                . library.system.private_name
+ops.variables                . library.system.private_name library.state.private_name
 ops.while_v2                 .
 platform.app                 app
 platform.benchmark           test
@@ -247,7 +270,7 @@ platform.tf_logging          logging
 profiler.model_analyzer      profiler
 profiler.option_builder      profiler
 profiler.profiler            profiler
-pywrap_tensorflow            train raw_ops
+pywrap_tensorflow            train raw_ops resources.file.events_writer
 saved_model.builder          saved_model.builder
 saved_model.builder_impl     saved_model.builder
 saved_model.constants        saved_model.constants
@@ -267,7 +290,7 @@ summary.summary_iterator     train
 summary.text_summary         summary
 summary.writer.writer        summary
 summary.writer.writer_cache  summary
-tools.freeze_graph           graph_util
+tools.freeze_graph           tools.freeze_graph graph_util
 training.adadelta            train
 training.adagrad             train
 training.adagrad_da          train
@@ -276,8 +299,8 @@ training.basic_session_run_hooks train estimator
 training.checkpoint_management train
 training.checkpoint_utils    train
 training.coordinator         train
-training.device_setter       train
-training.evaluation          contrib.training
+training.device_setter       train library.train.replica.device_setter
+training.evaluation          contrib.training library.train.hook.private_name
 training.ftrl                train
 training.gen_training_ops    library.system.generated_ops
 training.gradient_descent    train
@@ -307,6 +330,7 @@ training.training_util       train
 training.warm_starting_util  train
 util.compat                  compat
 util.deprecation             library.system.decorators
+util.function_utils          library.system.callable
 util.nest                    nest
 util.tf_contextlib           library.system.decorators
 util.tf_decorator            library.system.decorators
@@ -325,13 +349,13 @@ core.framework.summary_pb2           . summary
 core.framework.tensor_pb2            core.proto
 core.framework.tensor_shape_pb2      core.proto
 core.framework.types_pb2             core.proto
-core.framework.variable_pb2          .
+core.framework.variable_pb2          core.proto
 core.framework.versions_pb2          core.proto
 core.protobuf.cluster_pb2            train
 core.protobuf.config_pb2             .
 core.protobuf.meta_graph_pb2         .
 core.protobuf.queue_runner_pb2       core.queue_runner_def
-core.protobuf.rewriter_config_pb2    .
+core.protobuf.rewriter_config_pb2    core.config
 core.protobuf.saver_pb2              train
 core.protobuf.tensorflow_server_pb2  train
 core.util.event_pb2                  . summary
@@ -350,6 +374,18 @@ contrib.image.python.ops.image_ops   contrib.image
 contrib.image.python.ops.dense_image_warp  contrib.image
 contrib.layers.python.layers.initializers  contrib.layers
 contrib.layers.python.layers.utils   contrib.slim.utils
+contrib.slim.python.slim.data.data_decoder  contrib.slim.data_decoder
+contrib.slim.python.slim.data.data_provider  contrib.slim.data_provider
+contrib.slim.python.slim.data.dataset  contrib.slim.dataset
+contrib.slim.python.slim.data.dataset_data_provider  contrib.slim.dataset_data_provider
+contrib.slim.python.slim.data.parallel_reader  contrib.slim.parallel_reader
+contrib.slim.python.slim.data.prefetch_queue  contrib.slim.prefetch_queue
+contrib.slim.python.slim.data.tfexample_decoder  contrib.slim.tfexample_decoder
+contrib.slim.python.slim.evaluation  contrib.slim.evaluation
+contrib.slim.python.slim.learning  contrib.slim.learning
+contrib.slim.python.slim.model_analyzer  contrib.slim.model_analyzer
+contrib.slim.python.slim.queues  contrib.slim.queues
+contrib.slim.python.slim.summaries  contrib.slim.summaries
 """
 
 

@@ -4,12 +4,14 @@
 
 Needs an interpreter with TensorFlow 2, whose compat.v1 stands for TensorFlow 1.  What that no longer has in its old place
 (tf.layers, tf.nn.rnn_cell, tf.contrib.lookup) is put back there; batch normalization, which is gone, is written out.
+Keras is that of tf_keras, which must be installed too.  A program that runs ops eagerly gets a process of its own.
 """
 
 import contextlib
 import io
 import os
 import runpy
+import subprocess
 import sys
 import types
 import warnings
@@ -19,11 +21,13 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 warnings.simplefilter("ignore")
 
 import tensorflow.compat.v1 as tf  # noqa: E402
+import tf_keras.api._v1.keras as keras  # noqa: E402
 from tensorflow.python.keras.layers.legacy_rnn import rnn_cell_impl  # noqa: E402
 from tensorflow.python.keras.legacy_tf_layers import convolutional, core, pooling  # noqa: E402
 from tensorflow.python.ops import lookup_ops  # noqa: E402
 
 FOLDER = Path(__file__).parent / "programs"
+EAGER = "enable_eager_execution()"
 
 
 class Face(types.ModuleType):
@@ -68,8 +72,14 @@ def install():
     layers.batch_normalization = batch_normalization
     sys.modules["tensorflow"] = Face(
         "tensorflow", tf, layers=layers, nn=Face("tensorflow.nn", tf.nn, rnn_cell=rnn_cell_impl),
-        contrib=types.SimpleNamespace(lookup=lookup_ops),
+        contrib=types.SimpleNamespace(lookup=lookup_ops), keras=keras,
     )  # fmt: skip
+    modules = ("", ".layers", ".models", ".backend", ".preprocessing.text", ".preprocessing.sequence")
+    for name in modules:
+        module = keras
+        for part in name.split(".")[1:]:
+            module = getattr(module, part)
+        sys.modules[f"tensorflow.keras{name}"] = module
 
 
 def main(names):
@@ -77,7 +87,13 @@ def main(names):
     for path in sorted(FOLDER.glob("*.py")):
         if names and path.stem not in names:
             continue
-        tf.reset_default_graph()
+        eager = EAGER in path.read_text()
+        if eager and names != [path.stem]:
+            subprocess.run([sys.executable, __file__, path.stem], check=True)
+            continue
+        if not eager:
+            keras.backend.clear_session()
+            tf.reset_default_graph()
         sys.argv = [str(path)]
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):

@@ -4,6 +4,7 @@ import importlib
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -212,6 +213,12 @@ assert utils.collect_named_outputs and initializers.xavier_initializer
 assert add_arg_scope is tf.contrib.framework.python.ops.add_arg_scope
 from tensorflow.contrib.slim.nets import resnet_v1, vgg
 from tensorflow.contrib.slim.python.slim.nets import inception_v3
+from tensorflow.contrib.slim.python.slim import evaluation, learning, queues
+from tensorflow.contrib.slim.python.slim.data import dataset, tfexample_decoder
+from tensorflow.contrib.slim.python.slim.data.prefetch_queue import prefetch_queue
+from tensorflow.contrib.slim.python.slim.learning import train
+assert dataset.Dataset is tf.contrib.slim.dataset.Dataset and train is tf.contrib.slim.learning.train is learning.train
+assert prefetch_queue is tf.contrib.slim.prefetch_queue.prefetch_queue and evaluation.evaluate_once and tfexample_decoder.Tensor
 assert vgg.vgg_16 is tf.contrib.slim.nets.vgg.vgg_16 and inception_v3.inception_v3_base and resnet_v1.resnet_v1_50
 """
     done = _run(tmp_path, program)
@@ -337,3 +344,78 @@ def test_old_decorators() -> None:
 
     assert old(1) == 2 and old.__doc__ == "Doc." and other(1, y=2) == 3
     assert decorators.unwrap(old)[1].__name__ == "old"
+
+
+PRIVATE = {
+    "python.ops.rnn_cell_impl": "_zero_state_tensors",
+    "python.ops.variables": "PartitionedVariable",
+    "python.ops.variable_scope": "_pure_variable_scope",
+    "python.framework.ops": "register_proto_function get_to_proto_function prepend_name_scope strip_name_scope",
+    "python.ops.control_flow_ops": "switch merge ControlFlowContext cond with_dependencies",
+    "core.framework.variable_pb2": "VariableDef",
+    "core.protobuf.rewriter_config_pb2": "RewriterConfig",
+    "python.ops.resource_variable_ops": "_from_proto_fn _to_proto_fn",
+    "python.ops.io_ops": "restore_v2 save_v2",
+    "python.ops.init_ops": "_assert_float_dtype",
+    "python.tools.freeze_graph": "freeze_graph freeze_graph_with_def_protos",
+    "python.ops.summary_ops_v2": "scalar create_file_writer",
+    "python.data.ops": "dataset_ops",
+    "python.util.function_utils": "fn_args has_kwargs get_func_name",
+    "python.estimator.util": "fn_args parse_input_fn_result",
+    "python.estimator.model_fn": "LOSS_METRIC_KEY",
+    "python.estimator.estimator": "_verify_model_fn_args Estimator",
+    "python.training.evaluation": "_StopAfterNEvalsHook _get_or_create_eval_step",
+    "python.training.device_setter": "_RoundRobinStrategy",
+    "python.pywrap_tensorflow": "EventsWriter",
+    "contrib.tfprof": "model_analyzer",
+}
+
+
+def test_private_names_of_old_libraries(clean: None) -> None:
+    alias.install()
+    for module, wanted in PRIVATE.items():
+        for name in wanted.split():
+            assert getattr(importlib.import_module(f"tensorflow.{module}"), name) is not None, (module, name)
+
+
+def test_what_private_names_do(clean: None) -> None:
+    alias.install()
+    ops = importlib.import_module("tensorflow.python.framework.ops")
+    named = ["a", "^a/b", "loc:@x/y:0"]
+    inside = [ops.prepend_name_scope(name, "s") for name in named]
+    assert inside == ["s/a", "^s/a/b", "loc:@s/x/y:0"] and ops.prepend_name_scope("a", None) == "a"
+    assert [ops.strip_name_scope(name, "s") for name in inside] == named
+    assert [ops.strip_name_scope(name, scope) for name, scope in (("t/s/a", "s"), ("sx/a", "s"), ("a", ""))] == [
+        "t/s/a", "sx/a", "a",
+    ]  # fmt: skip
+    tf = importlib.import_module("tensorflow")
+    with tf.python.ops.variable_scope._pure_variable_scope("outer", initializer=tf.ones_initializer()) as scope:
+        assert scope.name == "outer" and tf.constant(1, name="c").op.name == "c"
+        assert tf.get_variable("v", [1]).op.name == "outer/v"
+    zeros = tf.python.ops.rnn_cell_impl._zero_state_tensors((2, tf.TensorShape([3])), 4, tf.float32)
+    assert [z.shape.as_list() for z in zeros] == [[4, 2], [4, 3]]
+    float_dtype = tf.python.ops.init_ops._assert_float_dtype
+    assert float_dtype(tf.float16) == tf.float16
+    with pytest.raises(ValueError, match="Expected floating point type, got int32"):
+        float_dtype(tf.int32)
+    util = importlib.import_module("tensorflow.python.estimator.util")
+    features, labels, hooks = util.parse_input_fn_result(tf.data.Dataset.from_tensors((1, 2)))
+    assert features.dtype == labels.dtype == tf.int32 and len(hooks) == 1
+    assert util.parse_input_fn_result({"x": 1}) == ({"x": 1}, None, [])
+    with pytest.raises(ValueError, match="len 2 tuple"):
+        util.parse_iterator_result((1, 2, 3))
+    round_robin = tf.python.training.device_setter._RoundRobinStrategy(2)
+    assert [round_robin(None) for _ in range(3)] == [0, 1, 0]
+
+
+def test_freeze_graph_is_a_program(
+    clean: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headrace.tensorflow.__main__ import main
+
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    with pytest.raises(SystemExit) as end, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that another test has imported the program
+        main(["-m", "tensorflow.python.tools.freeze_graph", "--input_checkpoint=none"])
+    assert end.value.code == 1
+    assert "freeze_graph: Input checkpoint 'none' doesn't exist!" in capsys.readouterr().err

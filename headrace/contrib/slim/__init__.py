@@ -1,11 +1,21 @@
 """tf.contrib.slim: layers with argument scopes, variables, losses and training ops."""
 
+from headrace.contrib.slim import data_decoder as data_decoder
+from headrace.contrib.slim import data_provider as data_provider
+from headrace.contrib.slim import dataset as dataset
+from headrace.contrib.slim import dataset_data_provider as dataset_data_provider
+from headrace.contrib.slim import evaluation as evaluation
 from headrace.contrib.slim import initializers as initializers
 from headrace.contrib.slim import learning as learning
 from headrace.contrib.slim import losses as losses
 from headrace.contrib.slim import model_analyzer as model_analyzer
 from headrace.contrib.slim import nets as nets
+from headrace.contrib.slim import parallel_reader as parallel_reader
+from headrace.contrib.slim import prefetch_queue as prefetch_queue
+from headrace.contrib.slim import queues as queues
 from headrace.contrib.slim import regularizers as regularizers
+from headrace.contrib.slim import summaries as summaries
+from headrace.contrib.slim import tfexample_decoder as tfexample_decoder
 from headrace.contrib.slim import utils as utils
 from headrace.contrib.slim import variables as variables
 from headrace.contrib import layers as layers

@@ -34,29 +34,81 @@ _stack = _Stack()
 
 
 def arg_scope_func_key(op: Any) -> str:
-    """What stands for a function in a scope."""
+    """What stands for a function in a scope.
+
+    Args:
+      op: A function.
+
+    Returns:
+      The key of the function in a scope, a string.
+
+    >>> key = tf.contrib.framework.arg_scope_func_key(tf.contrib.layers.conv2d)
+    >>> key in tf.contrib.framework.current_arg_scope()
+    False
+    """
     return getattr(op, "_key_op", str(op))
 
 
 def current_arg_scope() -> Scope:
-    """The arguments that the scopes entered so far give to functions."""
+    """The arguments that the scopes entered so far give to functions.
+
+    Returns:
+      A dictionary from the keys of functions to dictionaries of arguments.
+
+    >>> tf.contrib.framework.current_arg_scope()
+    {}
+    """
     return _stack.scopes[-1]
 
 
 def has_arg_scope(func: Any) -> bool:
-    """Whether the function was decorated with ``add_arg_scope``."""
+    """Whether the function was decorated with ``add_arg_scope``.
+
+    Args:
+      func: A function.
+
+    Returns:
+      A bool.
+
+    >>> tf.contrib.framework.has_arg_scope(tf.contrib.layers.conv2d), tf.contrib.framework.has_arg_scope(tf.nn.conv2d)
+    (True, False)
+    """
     return arg_scope_func_key(func) in _arguments
 
 
 def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
-    """The names of the arguments that a scope may set."""
+    """The names of the arguments that a scope may set.
+
+    Args:
+      func: A function that was decorated with `add_arg_scope`.
+
+    Returns:
+      A tuple of names: those of the arguments with defaults.
+
+    >>> tf.contrib.framework.arg_scoped_arguments(tf.contrib.layers.flatten)
+    ('outputs_collections', 'scope')
+    """
     if not has_arg_scope(func):
         raise ValueError(f"{func} is not decorated with @add_arg_scope")
     return _arguments[arg_scope_func_key(func)]
 
 
 def add_arg_scope(func: Function) -> Function:
-    """Lets scopes set the function's arguments; arguments given in a call win."""
+    """Lets scopes set the function's arguments; arguments given in a call win.
+
+    Args:
+      func: The function; for a decorator.
+
+    Returns:
+      A function like `func`, whose defaults `arg_scope` can change.
+
+    >>> @tf.contrib.framework.add_arg_scope
+    ... def scaled(x, factor=1):
+    ...     return x * factor
+    >>> with tf.contrib.framework.arg_scope([scaled], factor=3):
+    ...     scaled(2)
+    6
+    """
     key = arg_scope_func_key(func)
 
     @functools.wraps(func)
@@ -72,7 +124,19 @@ def add_arg_scope(func: Function) -> Function:
 
 @contextmanager
 def arg_scope(list_ops_or_scope: Sequence[Any] | Mapping[str, Any], **kwargs: Any) -> Iterator[Scope]:
-    """Sets defaults for a list of functions, or enters a scope again that an earlier ``arg_scope`` gave."""
+    """Sets defaults for a list of functions, or enters a scope again that an earlier ``arg_scope`` gave.
+
+    Args:
+      list_ops_or_scope: A list of functions that were decorated with `add_arg_scope`, or a scope to enter again.
+      **kwargs: The arguments and their new defaults; none if a scope is entered again.
+
+    Returns:
+      A context manager for ``with``, which gives the scope.
+
+    >>> with tf.contrib.framework.arg_scope([tf.contrib.layers.conv2d], padding="VALID"):
+    ...     tf.contrib.layers.conv2d(tf.zeros([1, 8, 8, 3]), 4, kernel_size=3).shape.as_list()
+    [1, 6, 6, 4]
+    """
     if isinstance(list_ops_or_scope, Mapping):
         if kwargs:
             raise ValueError("When attempting to re-use a scope by suppling a dictionary, kwargs must be empty.")

@@ -22,6 +22,16 @@ def assign_from_checkpoint(
     """An op that sets variables to what a checkpoint has, and what to feed it.
 
     ``var_list`` is a list of variables, or a dict from names in the checkpoint to variables or lists of their parts.
+
+    Args:
+      model_path: The path of a checkpoint, or of a folder whose newest checkpoint is used.
+      var_list: A list of variables, or a dictionary from names in the checkpoint to variables.
+      ignore_missing_vars: True leaves out, with a warning, what the checkpoint lacks; False raises ValueError.
+
+    Returns:
+      An operation that sets the variables, and the dictionary to feed when it runs.
+
+    Example: ``op, feeds = tf.contrib.framework.assign_from_checkpoint("model.ckpt-100", variables); sess.run(op, feeds)``
     """
     reader = load_checkpoint(model_path)
     feeds: dict[Any, Any] = {}
@@ -75,6 +85,17 @@ def assign_from_checkpoint_fn(
     """A function of a session that restores variables; None if there is nothing to restore.
 
     ``ignore_missing_vars`` leaves out what the checkpoint lacks.
+
+    Args:
+      model_path: The path of a checkpoint.
+      var_list: A list of variables, or a dictionary from names in the checkpoint to variables. It must not be empty.
+      ignore_missing_vars: True leaves out, with a warning, what the checkpoint lacks.
+      reshape_variables: True lets a value have another shape with as many elements.
+
+    Returns:
+      A function of a session, or None if nothing of `var_list` is in the checkpoint.
+
+    Example: ``slim.learning.train(train_op, logdir, init_fn=tf.contrib.framework.assign_from_checkpoint_fn(path, variables))``
     """
     if not var_list:
         raise ValueError("var_list cannot be empty")

@@ -25,6 +25,25 @@ class ExternalOptimizerInterface:
 
     ``equalities`` and ``inequalities`` are lists of tensors to be brought to zero, and to zero or above;
     ``var_to_bounds`` maps variables to (lower, upper).
+
+    Args:
+      loss: The scalar to minimise.
+      var_list: The variables to change; None for `tf.trainable_variables()`.
+      equalities: Tensors that must become 0; None for none.
+      inequalities: Tensors that must become 0 or more; None for none.
+      var_to_bounds: A dictionary from variables to pairs (lowest, largest) of numbers or arrays; None for no bounds.
+      **optimizer_kwargs: Further arguments for the optimizer of the subclass.
+
+    >>> class Once(tf.contrib.opt.ExternalOptimizerInterface):
+    ...     def _minimize(self, initial_val, loss_grad_func, **others):
+    ...         loss, gradient = loss_grad_func(initial_val)
+    ...         return initial_val - 0.5 * gradient
+    >>> x = tf.Variable([3.0, 4.0])
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     Once(tf.reduce_sum(x * x)).minimize(sess)
+    ...     sess.run(x)
+    array([0., 0.], dtype=float32)
     """
 
     def __init__(
@@ -116,6 +135,16 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         optimizer.minimize(session)
 
     The method is L-BFGS-B by default, SLSQP where there are constraints.
+
+    Args:
+      loss: The scalar to minimise.
+      var_list: The variables to change; None for `tf.trainable_variables()`.
+      equalities: Tensors that must become 0; None for none.
+      inequalities: Tensors that must become 0 or more; None for none.
+      var_to_bounds: A dictionary from variables to pairs (lowest, largest) of numbers or arrays; None for no bounds.
+      **optimizer_kwargs: Further arguments of `scipy.optimize.minimize`, such as `method`, `tol` and `options`.
+
+    Example: ``tf.contrib.opt.ScipyOptimizerInterface(loss, options={"maxiter": 100}).minimize(session)``
     """
 
     _DEFAULT_METHOD = "L-BFGS-B"

@@ -14,7 +14,19 @@ from headrace.library.train.optimizer.optimizer import GradsAndVars
 
 
 def add_gradients_summaries(grads_and_vars: GradsAndVars) -> list[Tensor]:
-    """A histogram of each gradient, and a number for its norm."""
+    """A histogram of each gradient, and a number for its norm.
+
+    Args:
+      grads_and_vars: A list of pairs (gradient, variable), as `compute_gradients` gives it; gradients that are None are left out.
+
+    Returns:
+      A list of summaries, two for each gradient.
+
+    >>> x = tf.get_variable("x", [2])
+    >>> pairs = tf.train.GradientDescentOptimizer(0.1).compute_gradients(tf.nn.l2_loss(x))
+    >>> len(tf.contrib.training.add_gradients_summaries(pairs))
+    2
+    """
     summaries = []
     for grad, variable in grads_and_vars:
         if grad is None:

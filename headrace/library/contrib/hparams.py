@@ -52,7 +52,19 @@ def _cast(name: str, value: Any, value_type: type) -> Any:
 
 
 def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool = False) -> dict[str, Any]:
-    """``"a=1,b=[2,3],c[0]=4"`` as {name: value}; values set by index are dictionaries from index to value."""
+    """``"a=1,b=[2,3],c[0]=4"`` as {name: value}; values set by index are dictionaries from index to value.
+
+    Args:
+      values: Assignments between commas: `name=value`, `name=[value,value]` or `name[index]=value`.
+      type_map: A dictionary from names to the types of their values, or of the elements of their lists.
+      ignore_unknown: True leaves out names that are not in `type_map`; False raises ValueError.
+
+    Returns:
+      A dictionary from names to values.
+
+    >>> tf.contrib.training.parse_values("rate=0.5,layers=[64,32]", {"rate": float, "layers": int})
+    {'rate': 0.5, 'layers': [64, 32]}
+    """
     results: dict[str, Any] = {}
     position = 0
     while position < len(values):
@@ -86,6 +98,15 @@ class HParams:
     """``hparams = HParams(learning_rate=0.1, layers=[64, 64])``; then ``hparams.learning_rate``.
 
     A value's type is fixed when it is added; a list has one type for all its elements.
+
+    Args:
+      hparam_def: Not supported, must be None.
+      model_structure: Any value, which `get_model_structure` gives back.
+      **kwargs: The parameters and their first values.
+
+    >>> hparams = tf.contrib.training.HParams(rate=0.1, layers=[64, 64])
+    >>> hparams.parse("rate=0.5").rate
+    0.5
     """
 
     _hparam_types: dict[str, tuple[type, bool]]
@@ -123,6 +144,7 @@ class HParams:
             setattr(self, name, _cast(name, value, value_type))
 
     def del_hparam(self, name: str) -> None:
+        """Removes a parameter; nothing happens if there is none of that name."""
         if hasattr(self, name):
             delattr(self, name)
             del self._hparam_types[name]
@@ -133,6 +155,7 @@ class HParams:
         return self.override_from_dict(parse_values(values, types))
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
+        """Changes parameters by a dictionary from names to values; gives the object back."""
         for name, value in values_dict.items():
             if isinstance(value, dict) and self._hparam_types[name][1]:
                 changed = list(getattr(self, name))
@@ -143,9 +166,11 @@ class HParams:
         return self
 
     def set_model_structure(self, model_structure: Any) -> None:
+        """Changes what `get_model_structure` gives back."""
         self._model_structure = model_structure
 
     def get_model_structure(self) -> Any:
+        """What was given as `model_structure`."""
         return self._model_structure
 
     def to_json(
@@ -156,9 +181,11 @@ class HParams:
         return json.dumps(plain, indent=indent, separators=separators, sort_keys=sort_keys)
 
     def parse_json(self, values_json: str) -> HParams:
+        """Changes parameters by a JSON object; gives the object back."""
         return self.override_from_dict(json.loads(values_json))
 
     def values(self) -> dict[str, Any]:
+        """A dictionary from names to values."""
         return {name: getattr(self, name) for name in self._hparam_types}
 
     def get(self, key: str, default: Any = None) -> Any:

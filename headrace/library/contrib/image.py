@@ -23,6 +23,20 @@ def transform(
     """Each image seen through a projective map, [a0, a1, a2, b0, b1, b2, c0, c1], from output to input places.
 
     ``images`` are [batch, rows, columns, channels], [rows, columns, channels] or [rows, columns]; what lies outside is 0.
+
+    Args:
+      images: Images of uint8, int32, int64, float16, float32 or float64, and of known rank.
+      transforms: One map, [8], or a map for each image, [batch, 8].
+      interpolation: "NEAREST" or "BILINEAR".
+      output_shape: The [height, width] of the results; None for that of the images.
+      name: The name scope of the ops.
+
+    Returns:
+      A tensor of the type and rank of `images`.
+
+    >>> one_left = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    >>> tf.Session().run(tf.contrib.image.transform([[1, 2, 3]], one_left))
+    array([[2, 3, 0]], dtype=int32)
     """
     with name_scope(name, "transform"):
         image = convert_to_tensor(images, name="images")
@@ -47,7 +61,21 @@ def transform(
 
 
 def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None) -> Any:
-    """Images turned counterclockwise about their centres, by angles in radians."""
+    """Images turned counterclockwise about their centres, by angles in radians.
+
+    Args:
+      images: Images [batch, rows, columns, channels], [rows, columns, channels] or [rows, columns].
+      angles: One angle, or an angle for each image, [batch].
+      interpolation: "NEAREST" or "BILINEAR".
+      name: The name scope of the ops.
+
+    Returns:
+      A tensor of the type and shape of `images`; what comes from outside is 0.
+
+    >>> tf.Session().run(tf.contrib.image.rotate([[1, 2], [3, 4]], np.pi))
+    array([[4, 3],
+           [2, 1]], dtype=int32)
+    """
     with name_scope(name, "rotate"):
         image = convert_to_tensor(images, name="images")
         rank = image.shape.ndims
@@ -56,13 +84,39 @@ def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str |
 
 
 def translate(images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None) -> Any:
-    """Images moved by [dx, dy], or by one such pair for each."""
+    """Images moved by [dx, dy], or by one such pair for each.
+
+    Args:
+      images: Images [batch, rows, columns, channels], [rows, columns, channels] or [rows, columns].
+      translations: One pair [dx, dy], to the right and downwards, or a pair for each image, [batch, 2].
+      interpolation: "NEAREST" or "BILINEAR".
+      name: The name scope of the ops.
+
+    Returns:
+      A tensor of the type and shape of `images`; what comes from outside is 0.
+
+    >>> tf.Session().run(tf.contrib.image.translate([[1, 2, 3]], [1, 0]))
+    array([[0, 1, 2]], dtype=int32)
+    """
     with name_scope(name, "translate"):
         return transform(images, translations_to_projective_transforms(translations), interpolation)
 
 
 def angles_to_projective_transforms(angles: Any, image_height: Any, image_width: Any, name: str | None = None) -> Any:
-    """The maps that turn images of this size: [number, 8]."""
+    """The maps that turn images of this size: [number, 8].
+
+    Args:
+      angles: One angle in radians, counterclockwise, or a vector of angles.
+      image_height: The height of the images, a number or a scalar.
+      image_width: The width of the images, a number or a scalar.
+      name: The name scope of the ops.
+
+    Returns:
+      A float32 tensor [number, 8], for `tf.contrib.image.transform`.
+
+    >>> tf.Session().run(tf.contrib.image.angles_to_projective_transforms(0.0, 4, 4))
+    array([[ 1., -0.,  0.,  0.,  1.,  0.,  0.,  0.]], dtype=float32)
+    """
     with name_scope(name, "angles_to_projective_transforms"):
         turn = convert_to_tensor(angles, dtypes.float32, name="angles")
         turn = turn[None] if turn.shape.ndims == 0 else turn
@@ -77,7 +131,18 @@ def angles_to_projective_transforms(angles: Any, image_height: Any, image_width:
 
 
 def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Any:
-    """The maps that move images: [number, 8]."""
+    """The maps that move images: [number, 8].
+
+    Args:
+      translations: One pair [dx, dy], to the right and downwards, or pairs [number, 2].
+      name: The name scope of the ops.
+
+    Returns:
+      A float32 tensor [number, 8], for `tf.contrib.image.transform`.
+
+    >>> tf.Session().run(tf.contrib.image.translations_to_projective_transforms([2.0, 3.0]))
+    array([[ 1.,  0., -2.,  0.,  1., -3.,  0.,  0.]], dtype=float32)
+    """
     with name_scope(name, "translations_to_projective_transforms"):
         by: Any = convert_to_tensor(translations, dtypes.float32, name="translations")
         by = by[None] if by.shape.ndims == 1 else by
@@ -88,7 +153,19 @@ def translations_to_projective_transforms(translations: Any, name: str | None = 
 
 
 def flat_transforms_to_matrices(transforms: Any) -> Any:
-    """[number, 8] -> [number, 3, 3]"""
+    """[number, 8] -> [number, 3, 3]
+
+    Args:
+      transforms: One map, [8], or maps [number, 8].
+
+    Returns:
+      A float32 tensor [number, 3, 3], in which the last element of each matrix is 1.
+
+    >>> tf.Session().run(tf.contrib.image.flat_transforms_to_matrices([1.0, 0.0, 2.0, 0.0, 1.0, 3.0, 0.0, 0.0]))
+    array([[[1., 0., 2.],
+            [0., 1., 3.],
+            [0., 0., 1.]]], dtype=float32)
+    """
     maps: Any = convert_to_tensor(transforms, dtypes.float32)
     maps = maps[None] if maps.shape.ndims == 1 else maps
     ones = creation.ones(array.stack([array.shape(maps)[0], 1]))
@@ -96,13 +173,34 @@ def flat_transforms_to_matrices(transforms: Any) -> Any:
 
 
 def matrices_to_flat_transforms(transform_matrices: Any) -> Any:
-    """[number, 3, 3] -> [number, 8], scaled so that the last element is 1."""
+    """[number, 3, 3] -> [number, 8], scaled so that the last element is 1.
+
+    Args:
+      transform_matrices: Maps as matrices [number, 3, 3].
+
+    Returns:
+      A float32 tensor [number, 8], for `tf.contrib.image.transform`.
+
+    >>> tf.Session().run(tf.contrib.image.matrices_to_flat_transforms(2.0 * tf.eye(3)))
+    array([[1., 0., 0., 0., 1., 0., 0., 0.]], dtype=float32)
+    """
     flat: Any = array.reshape(convert_to_tensor(transform_matrices, dtypes.float32), [-1, 9])
     return (flat / flat[:, 8:9])[:, :8]
 
 
 def compose_transforms(*transforms: Any) -> Any:
-    """One map for several, the first applied first to the output's places."""
+    """One map that does to an image what several do one after another, the first one first.
+
+    Args:
+      *transforms: The maps, each [8] or [number, 8].
+
+    Returns:
+      A float32 tensor [number, 8].
+
+    >>> move = tf.contrib.image.translations_to_projective_transforms([2.0, 3.0])
+    >>> tf.Session().run(tf.contrib.image.compose_transforms(move, move))
+    array([[ 1.,  0., -4.,  0.,  1., -6.,  0.,  0.]], dtype=float32)
+    """
     if not transforms:
         raise ValueError("compose_transforms needs at least one transform")
     whole = flat_transforms_to_matrices(transforms[0])
@@ -121,7 +219,21 @@ _TO_YIQ = np.array(
 def adjust_hsv_in_yiq(
     image: Any, delta_hue: Any = 0, scale_saturation: Any = 1, scale_value: Any = 1, name: str | None = None
 ) -> Any:
-    """Hue turned by radians, saturation and brightness scaled, in the space of colour television."""
+    """Hue turned by radians, saturation and brightness scaled, in the space of colour television.
+
+    Args:
+      image: Images of floats, [..., 3].
+      delta_hue: The angle by which the hue is turned.
+      scale_saturation: The factor of the saturation.
+      scale_value: The factor of the brightness.
+      name: The name scope of the ops.
+
+    Returns:
+      A tensor of the type and shape of `image`.
+
+    >>> tf.Session().run(tf.contrib.image.adjust_hsv_in_yiq([[[0.2, 0.4, 0.6]]], scale_value=0.5)).round(3)
+    array([[[0.1, 0.2, 0.3]]], dtype=float32)
+    """
     with name_scope(name, "adjust_hsv_in_yiq", [image]):
         x = convert_to_tensor(image, name="image")
         dtype = x.dtype.base_dtype
@@ -147,7 +259,22 @@ def random_hsv_in_yiq(
     image: Any, max_delta_hue: float = 0, lower_saturation: float = 1, upper_saturation: float = 1,
     lower_value: float = 1, upper_value: float = 1, seed: int | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """`adjust_hsv_in_yiq` by random amounts."""
+    """`adjust_hsv_in_yiq` by random amounts.
+
+    Args:
+      image: Images of floats, [..., 3].
+      max_delta_hue: The largest angle by which the hue is turned, in either direction.
+      lower_saturation, upper_saturation: The least and the largest factor of the saturation.
+      lower_value, upper_value: The least and the largest factor of the brightness.
+      seed: The seed of the amounts.
+      name: The name scope of the ops.
+
+    Returns:
+      A tensor of the type and shape of `image`.
+
+    >>> tf.contrib.image.random_hsv_in_yiq(tf.zeros([4, 4, 3]), max_delta_hue=0.2, lower_value=0.8).shape.as_list()
+    [4, 4, 3]
+    """
     if max_delta_hue < 0:
         raise ValueError("max_delta must be non-negative.")
     for low, high, what in (
@@ -168,7 +295,21 @@ def random_hsv_in_yiq(
 
 
 def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> Any:
-    """Pixel (j, i) of the result is that of the image at (j - flow[j, i, 0], i - flow[j, i, 1]), between pixels linearly."""
+    """Pixel (j, i) of the result is that of the image at (j - flow[j, i, 0], i - flow[j, i, 1]), between pixels linearly.
+
+    Args:
+      image: Images of floats, [batch, height, width, channels].
+      flow: The displacements, float [batch, height, width, 2]. Places outside of the image are moved to its edge.
+      name: The name scope of the ops.
+
+    Returns:
+      A tensor of the type and shape of `image`.
+
+    >>> image = tf.constant([[[[1.0], [2.0]], [[3.0], [4.0]]]])
+    >>> tf.Session().run(tf.contrib.image.dense_image_warp(image, tf.fill([1, 2, 2, 2], 0.5)))[0, :, :, 0]
+    array([[1. , 1.5],
+           [2. , 2.5]], dtype=float32)
+    """
     with name_scope(name):
         image, flow = convert_to_tensor(image), convert_to_tensor(flow)
         sizes = array.shape(image)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,22 +18,38 @@ from headrace.library.scope import name_scope
 Metric = Callable[..., tuple[Any, Any]]
 
 
-def _swapped(metric: Metric) -> Metric:
+def _swapped(metric: Metric, prefix: str = "streaming_") -> Metric:
     """The metric taking predictions first."""
 
     @functools.wraps(metric)
     def streaming(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         return metric(labels, predictions, *args, **kwargs)
 
-    streaming.__name__ = f"streaming_{metric.__name__}"
-    streaming.__doc__ = f"``tf.metrics.{metric.__name__}`` with predictions before labels."
+    signature = inspect.signature(metric)
+    first, second, *rest = signature.parameters.values()
+    streaming.__name__ = f"{prefix}{metric.__name__}"
+    streaming.__signature__ = signature.replace(parameters=[second, first, *rest])  # type: ignore[attr-defined]
+    needed = ", ".join(f"{p.name}={p.name}" for p in rest if p.default is p.empty)
+    call = f"tf.contrib.metrics.{streaming.__name__}(predictions, labels{needed and f', {needed}'})"
+    streaming.__doc__ = _swapped_help(metric, f"Example: ``value, update = {call}``")
     return streaming
+
+
+def _swapped_help(metric: Metric, example: str) -> str:
+    """The metric's own help with its first two arguments exchanged and another example."""
+    summary = f"``tf.metrics.{metric.__name__}`` with predictions before labels."
+    lines = inspect.cleandoc(metric.__doc__ or "Args:\n\n").partition("\n>>> ")[0].split("\n")
+    first = lines.index("Args:") + 1
+    lines[first : first + 2] = reversed(lines[first : first + 2])
+    return "\n".join((summary, "", *lines, example))
 
 
 streaming_accuracy = _swapped(mean.accuracy)
 streaming_auc = _swapped(threshold.auc)
 streaming_false_negatives = _swapped(confusion.false_negatives)
 streaming_false_positives = _swapped(confusion.false_positives)
+streaming_false_negatives_at_thresholds = _swapped(threshold.false_negatives_at_thresholds)
+streaming_false_positives_at_thresholds = _swapped(threshold.false_positives_at_thresholds)
 streaming_mean = mean.mean
 streaming_mean_absolute_error = _swapped(mean.mean_absolute_error)
 streaming_mean_cosine_distance = _swapped(mean.mean_cosine_distance)
@@ -47,16 +64,61 @@ streaming_recall = _swapped(confusion.recall)
 streaming_recall_at_thresholds = _swapped(threshold.recall_at_thresholds)
 streaming_root_mean_squared_error = _swapped(mean.root_mean_squared_error)
 streaming_sensitivity_at_specificity = _swapped(threshold.sensitivity_at_specificity)
-streaming_sparse_average_precision_at_k = _swapped(top_k.average_precision_at_k)
-streaming_sparse_precision_at_k = _swapped(top_k.precision_at_k)
-streaming_sparse_recall_at_k = _swapped(top_k.recall_at_k)
+streaming_sparse_average_precision_at_k = _swapped(top_k.average_precision_at_k, "streaming_sparse_")
+streaming_sparse_precision_at_k = _swapped(top_k.precision_at_k, "streaming_sparse_")
+streaming_sparse_recall_at_k = _swapped(top_k.recall_at_k, "streaming_sparse_")
 streaming_specificity_at_sensitivity = _swapped(threshold.specificity_at_sensitivity)
+streaming_sparse_precision_at_top_k = _swapped(top_k.precision_at_top_k, "streaming_sparse_")
 streaming_true_negatives = _swapped(confusion.true_negatives)
+streaming_true_negatives_at_thresholds = _swapped(threshold.true_negatives_at_thresholds)
 streaming_true_positives = _swapped(confusion.true_positives)
+streaming_true_positives_at_thresholds = _swapped(threshold.true_positives_at_thresholds)
+
+
+def streaming_recall_at_k(
+    predictions: Any, labels: Any, k: int, weights: Any = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """How often the label is among the ``k`` best predictions.
+
+    Args:
+      predictions: The score of each class, float32 [batch, classes].
+      labels: The correct classes, int32 or int64 [batch].
+      k: How many of the best count.
+      weights: The weight of each example; None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for ``recall_at_<k>``.
+
+    Returns:
+      Two float32 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.contrib.metrics.streaming_recall_at_k([[0.1, 0.6, 0.3], [0.8, 0.2, 0.0]], [2, 2], 2)
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    np.float32(0.5)
+    """
+    among = math.cast(reduction.in_top_k(predictions, labels, k), dtypes.float32)
+    return mean.mean(among, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
 
 
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
-    """How often predictions equal labels, in this batch."""
+    """How often predictions equal labels, in this batch.
+
+    Args:
+      predictions: The predicted values, of any type.
+      labels: The correct values, of the type and shape of `predictions`.
+      weights: Weights that broadcast to `predictions`; None for equal weights.
+      name: The name scope of the ops.
+
+    Returns:
+      A float32 scalar.
+
+    >>> tf.Session().run(tf.contrib.metrics.accuracy([1, 2, 3, 4], [1, 2, 3, 5]))
+    np.float32(0.75)
+    """
     predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
     if predictions.dtype != labels.dtype:
         raise ValueError(
@@ -73,7 +135,17 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
 
 
 def aggregate_metrics(*value_update_tuples: tuple[Any, Any]) -> tuple[list[Any], list[Any]]:
-    """Pairs of (value, update) as a list of values and a list of updates."""
+    """Pairs of (value, update) as a list of values and a list of updates.
+
+    Args:
+      *value_update_tuples: Pairs (value, update), as metrics give them; at least one.
+
+    Returns:
+      A list of values and a list of updates.
+
+    >>> pairs = [tf.metrics.mean([1.0, 2.0]), tf.metrics.accuracy([1], [1])]
+    >>> values, updates = tf.contrib.metrics.aggregate_metrics(*pairs)
+    """
     if not value_update_tuples:
         raise ValueError("Expected at least one value_tensor/update_op pair")
     values, updates = zip(*value_update_tuples, strict=True)
@@ -81,6 +153,17 @@ def aggregate_metrics(*value_update_tuples: tuple[Any, Any]) -> tuple[list[Any],
 
 
 def aggregate_metric_map(names_to_tuples: Mapping[str, tuple[Any, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Named pairs of (value, update) as a dictionary of values and one of updates."""
+    """Named pairs of (value, update) as a dictionary of values and one of updates.
+
+    Args:
+      names_to_tuples: A dictionary from names to pairs (value, update).
+
+    Returns:
+      A dictionary from names to values, and one from names to updates.
+
+    >>> values, updates = tf.contrib.metrics.aggregate_metric_map({"mean": tf.metrics.mean([1.0, 2.0])})
+    >>> list(values)
+    ['mean']
+    """
     values = {name: value for name, (value, _) in names_to_tuples.items()}
     return values, {name: update for name, (_, update) in names_to_tuples.items()}

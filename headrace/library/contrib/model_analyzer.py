@@ -7,7 +7,17 @@ from typing import Any
 
 
 def tensor_description(var: Any) -> str:
-    """``(float32_ref 3x3x64) [576, bytes: 2304]``."""
+    """``(float32_ref 3x3x64) [576, bytes: 2304]``.
+
+    Args:
+      var: A variable or a tensor of known shape.
+
+    Returns:
+      The text.
+
+    >>> tf.contrib.slim.model_analyzer.tensor_description(tf.zeros([3, 3]))
+    '(float32 3x3) [9, bytes: 36]'
+    """
     sizes = "x".join(str(d) for d in var.shape.as_list())
     return f"({var.dtype.name} {sizes}) [{_count(var)}, bytes: {_count(var) * var.dtype.base_dtype.size}]"
 
@@ -17,7 +27,18 @@ def _count(var: Any) -> int:
 
 
 def analyze_vars(variables: Sequence[Any], print_info: bool = False) -> tuple[int, int]:
-    """The total number of elements and of bytes; with ``print_info`` a line for each variable too."""
+    """The total number of elements and of bytes; with ``print_info`` a line for each variable too.
+
+    Args:
+      variables: A list of variables.
+      print_info: True prints a line for each variable, and the totals.
+
+    Returns:
+      The number of elements and the number of bytes.
+
+    >>> tf.contrib.slim.model_analyzer.analyze_vars([tf.Variable(tf.zeros([10]))])
+    (10, 40)
+    """
     size = total = 0
     if print_info:
         print("---------")
@@ -35,7 +56,19 @@ def analyze_vars(variables: Sequence[Any], print_info: bool = False) -> tuple[in
 
 
 def analyze_ops(graph: Any, print_info: bool = False) -> int:
-    """The total number of elements of the outputs of all ops, where their shapes are known."""
+    """The total number of elements of the outputs of all ops, where their shapes are known.
+
+    Args:
+      graph: The graph.
+      print_info: True prints a line for each operation, and the total.
+
+    Returns:
+      The number of elements.
+
+    >>> x = tf.zeros([10]) + 1.0
+    >>> tf.contrib.slim.model_analyzer.analyze_ops(tf.get_default_graph())
+    21
+    """
     size = 0
     if print_info:
         print("---------")

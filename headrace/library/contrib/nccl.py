@@ -19,27 +19,87 @@ Combine = Callable[[list[Tensor]], Tensor]
 
 
 def all_sum(tensors: Sequence[Any]) -> list[Tensor]:
-    """The sum of the tensors, on the device of each of them."""
+    """The sum of the tensors, on the device of each of them.
+
+    Args:
+      tensors: A list of tensors of one type and shape, each made in the scope of another device.
+
+    Returns:
+      A list of tensors, one on each of the devices.
+
+    >>> with tf.device("/cpu:0"):
+    ...     x = tf.constant([1.0, 2.0])
+    >>> tf.Session().run(tf.contrib.nccl.all_sum([x]))
+    [array([1., 2.], dtype=float32)]
+    """
     return _all_reduce("all_sum", raw_ops.AddN, tensors)
 
 
 def all_prod(tensors: Sequence[Any]) -> list[Tensor]:
-    """The product of the tensors, element by element, on the device of each of them."""
+    """The product of the tensors, element by element, on the device of each of them.
+
+    Args:
+      tensors: A list of tensors of one type and shape, each made in the scope of another device.
+
+    Returns:
+      A list of tensors, one on each of the devices.
+
+    >>> with tf.device("/cpu:0"):
+    ...     x = tf.constant([1.0, 2.0])
+    >>> tf.Session().run(tf.contrib.nccl.all_prod([x]))
+    [array([1., 2.], dtype=float32)]
+    """
     return _all_reduce("all_prod", functools.partial(functools.reduce, raw_ops.Mul), tensors)
 
 
 def all_min(tensors: Sequence[Any]) -> list[Tensor]:
-    """The least of the tensors, element by element, on the device of each of them."""
+    """The least of the tensors, element by element, on the device of each of them.
+
+    Args:
+      tensors: A list of tensors of one type and shape, each made in the scope of another device.
+
+    Returns:
+      A list of tensors, one on each of the devices.
+
+    >>> with tf.device("/cpu:0"):
+    ...     x = tf.constant([1.0, 2.0])
+    >>> tf.Session().run(tf.contrib.nccl.all_min([x]))
+    [array([1., 2.], dtype=float32)]
+    """
     return _all_reduce("all_min", functools.partial(functools.reduce, raw_ops.Minimum), tensors)
 
 
 def all_max(tensors: Sequence[Any]) -> list[Tensor]:
-    """The greatest of the tensors, element by element, on the device of each of them."""
+    """The greatest of the tensors, element by element, on the device of each of them.
+
+    Args:
+      tensors: A list of tensors of one type and shape, each made in the scope of another device.
+
+    Returns:
+      A list of tensors, one on each of the devices.
+
+    >>> with tf.device("/cpu:0"):
+    ...     x = tf.constant([1.0, 2.0])
+    >>> tf.Session().run(tf.contrib.nccl.all_max([x]))
+    [array([1., 2.], dtype=float32)]
+    """
     return _all_reduce("all_max", functools.partial(functools.reduce, raw_ops.Maximum), tensors)
 
 
 def reduce_sum(tensors: Sequence[Any]) -> Tensor:
-    """The sum of the tensors, on the current device, which must be that of one of them."""
+    """The sum of the tensors, on the current device, which must be that of one of them.
+
+    Args:
+      tensors: A list of tensors of one type and shape, each made in the scope of another device.
+
+    Returns:
+      A tensor.
+
+    >>> with tf.device("/cpu:0"):
+    ...     total = tf.contrib.nccl.reduce_sum([tf.constant([1.0, 2.0])])
+    >>> tf.Session().run(total)
+    array([1., 2.], dtype=float32)
+    """
     if not tensors:
         raise ValueError("Must pass >0 tensors to reduce operations")
     placed = _checked_tensors("reduce_sum", tensors)
@@ -53,7 +113,19 @@ def reduce_sum(tensors: Sequence[Any]) -> Tensor:
 
 
 def broadcast(tensor: Any) -> Tensor:
-    """The tensor, for use on other devices."""
+    """The tensor, for use on other devices.
+
+    Args:
+      tensor: A tensor that was made in the scope of a device.
+
+    Returns:
+      A tensor.
+
+    >>> with tf.device("/cpu:0"):
+    ...     x = tf.constant([1.0, 2.0])
+    >>> tf.Session().run(tf.contrib.nccl.broadcast(x))
+    array([1., 2.], dtype=float32)
+    """
     (placed,) = _checked_tensors("broadcast", [tensor])
     with device(placed.device):
         result: Tensor = raw_ops.Identity(placed, name="NcclBroadcast")

@@ -13,8 +13,8 @@ from headrace.library.contrib.arg_scope import add_arg_scope
 from headrace.library.contrib.layers import channels
 from headrace.library.contrib.variables import model_variable
 from headrace.library.control.dependency import identity, with_dependencies
-from headrace.library.layers.named import ONES, ZEROS
-from headrace.library.layers.normalization import BatchNormalization
+from headrace.library.layers.scoped.normalization import BatchNormalization
+from headrace.library.layers.scoped.thin import ONES, ZEROS
 from headrace.library.network import normalization as nn
 from headrace.library.numeric import reduction
 from headrace.library.state.smart_cond import smart_cond
@@ -63,6 +63,38 @@ def batch_norm(
 
     The averages' updates go to ``updates_collections``, to be run with the training op; None runs them immediately, with
     every evaluation of the output while training.
+
+    Args:
+      inputs: A tensor [batch, ..., channels] of known rank, or as `data_format` says.
+      decay: How much of the moving averages stays in each step.
+      center: True adds a trained `beta`.
+      scale: True multiplies by a trained `gamma`.
+      epsilon: A small number that is added to the variance.
+      activation_fn: A function of the output; None for none.
+      param_initializers: A dictionary with what variables start from: `beta`, `gamma`, `moving_mean`, `moving_variance`.
+      param_regularizers: A dictionary with functions from `beta` and `gamma` to losses; None for none.
+      updates_collections: The collection for the updates of the moving averages; None runs them with the output.
+      is_training: True normalises by the batch, False by the moving averages: a bool, or a bool scalar tensor.
+      reuse: True to use variables that exist; None or False to make them.
+      variables_collections: Collections for the variables: a list, or a dictionary with a list for each name of a variable.
+      outputs_collections: The collections to add the output to; None for none.
+      trainable: False keeps the variables out of `tf.trainable_variables()`.
+      batch_weights: A weight for each example, [batch]; None for equal weights.
+      fused: True for the fused op, which is for images; None uses it where it can be.
+      data_format: "NHWC" (channels last) or "NCHW" (channels first).
+      zero_debias_moving_mean: True corrects the moving mean for its start at zero.
+      scope: The variable scope, or its name; None for a name made of the layer's.
+      renorm: True for batch renormalisation (Ioffe, 2017).
+      renorm_clipping: A dictionary with the bounds `rmax`, `rmin` and `dmax` of its corrections; None for none.
+      renorm_decay: How much of the averages of the renormalisation stays in each step.
+      adjustment: A function from the shape of `inputs` to a factor and a summand for the normalised values, while training;
+        None for none.
+
+    Returns:
+      A tensor of the shape of `inputs`.
+
+    >>> tf.contrib.layers.batch_norm(tf.zeros([8, 4, 4, 3]), is_training=True).shape.as_list()
+    [8, 4, 4, 3]
     """
     layout = channels(data_format)
     if batch_weights is not None and fused:
@@ -125,7 +157,27 @@ def layer_norm(
     variables_collections: Any = None, outputs_collections: Any = None, trainable: bool = True,
     begin_norm_axis: int = 1, begin_params_axis: int = -1, scope: Any = None,
 ) -> Any:  # fmt: skip
-    """Each example to mean beta and deviation gamma, over the axes from ``begin_norm_axis`` on (Ba et al., 2016)."""
+    """Each example to mean beta and deviation gamma, over the axes from ``begin_norm_axis`` on (Ba et al., 2016).
+
+    Args:
+      inputs: A tensor of known rank, with a batch in front.
+      center: True adds a trained `beta`.
+      scale: True multiplies by a trained `gamma`.
+      activation_fn: A function of the output; None for none.
+      reuse: True to use variables that exist; None or False to make them.
+      variables_collections: Collections for the variables: a list, or a dictionary with a list for each name of a variable.
+      outputs_collections: The collections to add the output to; None for none.
+      trainable: False keeps the variables out of `tf.trainable_variables()`.
+      begin_norm_axis: The first axis that is normalised over.
+      begin_params_axis: The first axis that `beta` and `gamma` have.
+      scope: The variable scope, or its name; None for a name made of the layer's.
+
+    Returns:
+      A tensor of the shape of `inputs`.
+
+    >>> tf.contrib.layers.layer_norm(tf.zeros([2, 4, 3])).shape.as_list()
+    [2, 4, 3]
+    """
     with variable_scope(scope, "LayerNorm", [inputs], reuse=reuse) as sc:
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.ndims
@@ -158,7 +210,28 @@ def instance_norm(
     param_initializers: Any = None, reuse: Any = None, variables_collections: Any = None,
     outputs_collections: Any = None, trainable: bool = True, data_format: str = "NHWC", scope: Any = None,
 ) -> Any:  # fmt: skip
-    """Each channel of each example to mean beta and deviation gamma, over the other axes (Ulyanov et al., 2016)."""
+    """Each channel of each example to mean beta and deviation gamma, over the other axes (Ulyanov et al., 2016).
+
+    Args:
+      inputs: A tensor [batch, ..., channels] of known rank, or as `data_format` says.
+      center: True adds a trained `beta`.
+      scale: True multiplies by a trained `gamma`.
+      epsilon: A small number that is added to the variance.
+      activation_fn: A function of the output; None for none.
+      param_initializers: A dictionary with what variables start from: `beta` and `gamma`; None for zeros and ones.
+      reuse: True to use variables that exist; None or False to make them.
+      variables_collections: Collections for the variables: a list, or a dictionary with a list for each name of a variable.
+      outputs_collections: The collections to add the output to; None for none.
+      trainable: False keeps the variables out of `tf.trainable_variables()`.
+      data_format: "NHWC" (channels last) or "NCHW" (channels first).
+      scope: The variable scope, or its name; None for a name made of the layer's.
+
+    Returns:
+      A tensor of the shape of `inputs`.
+
+    >>> tf.contrib.layers.instance_norm(tf.zeros([2, 4, 4, 3])).shape.as_list()
+    [2, 4, 4, 3]
+    """
     channels(data_format)
     with variable_scope(scope, "InstanceNorm", [inputs], reuse=reuse) as sc:
         inputs = convert_to_tensor(inputs)
@@ -191,7 +264,31 @@ def group_norm(
     reuse: Any = None, variables_collections: Any = None, outputs_collections: Any = None, trainable: bool = True,
     scope: Any = None, mean_close_to_zero: bool = False,
 ) -> Any:  # fmt: skip
-    """Groups of channels normalised together, for each example (Wu and He, 2018)."""
+    """Groups of channels normalised together, for each example (Wu and He, 2018).
+
+    Args:
+      inputs: A tensor of known rank, with a batch in front.
+      groups: The number of groups, which must divide the number of channels.
+      channels_axis: The axis of the channels.
+      reduction_axes: The other axes that are normalised over.
+      center: True adds a trained `beta`.
+      scale: True multiplies by a trained `gamma`.
+      epsilon: A small number that is added to the variance.
+      activation_fn: A function of the output; None for none.
+      param_initializers: A dictionary with what variables start from: `beta` and `gamma`; None for zeros and ones.
+      reuse: True to use variables that exist; None or False to make them.
+      variables_collections: Collections for the variables: a list, or a dictionary with a list for each name of a variable.
+      outputs_collections: The collections to add the output to; None for none.
+      trainable: False keeps the variables out of `tf.trainable_variables()`.
+      scope: The variable scope, or its name; None for a name made of the layer's.
+      mean_close_to_zero: Accepted and not used: the variance is always computed from differences to the mean.
+
+    Returns:
+      A tensor of the shape of `inputs`.
+
+    >>> tf.contrib.layers.group_norm(tf.zeros([2, 4, 4, 6]), groups=3).shape.as_list()
+    [2, 4, 4, 6]
+    """
     with variable_scope(scope, "GroupNorm", [inputs], reuse=reuse) as sc:
         inputs = convert_to_tensor(inputs)
         dims = inputs.shape.as_list()
@@ -226,7 +323,20 @@ def group_norm(
 
 @add_arg_scope
 def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -> Any:
-    """Vectors along ``dim`` scaled to length one."""
+    """Vectors along ``dim`` scaled to length one.
+
+    Args:
+      inputs: A tensor of floats of known rank.
+      dim: The axis, at least 0.
+      epsilon: A small number that is added to the sum of squares.
+      scope: The variable scope, or its name; None for `UnitNorm`.
+
+    Returns:
+      A tensor of the shape of `inputs`.
+
+    >>> tf.Session().run(tf.contrib.layers.unit_norm([[3.0, 4.0]], dim=1)).round(3)
+    array([[0.6, 0.8]], dtype=float32)
+    """
     with variable_scope(scope, "UnitNorm", [inputs]):
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.ndims

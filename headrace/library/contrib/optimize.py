@@ -58,6 +58,32 @@ def optimize_loss(
     ``optimizer`` is a name ("SGD", "Adam"...), a class, an instance, or a function of the learning rate.
     ``clip_gradients`` is a global norm or a function of (gradient, variable) pairs.
     ``summaries`` are of OPTIMIZER_SUMMARIES: by default the loss, a decayed learning rate and the norm of all gradients.
+
+    Args:
+      loss: The scalar to minimise.
+      global_step: The variable that counts steps; None for the graph's, if it has one.
+      learning_rate: A number, a scalar tensor or a variable; None only if `optimizer` needs none.
+      optimizer: The name, the class, the instance, or a function that makes it.
+      gradient_noise_scale: The deviation of noise added to the gradients; None for none.
+      gradient_multipliers: A dictionary from variables, or their names, to factors of their gradients; None for none.
+      clip_gradients: The largest global norm, or a function of the pairs (gradient, variable); None for no change.
+      learning_rate_decay_fn: A function of the learning rate and the global step that gives the rate to use; None for none.
+      update_ops: The operations to run before the loss is computed; None for the collection `tf.GraphKeys.UPDATE_OPS`.
+      variables: The variables to change; None for `tf.trainable_variables()`.
+      name: The variable scope of the ops; None for `OptimizeLoss`.
+      summaries: A list of names of summaries to add; None for the default ones, an empty list for none.
+      colocate_gradients_with_ops: True places gradients with the operations they are of.
+      increment_global_step: False leaves `global_step` as it is.
+
+    Returns:
+      The loss, whose computation trains one step.
+
+    >>> x, step = tf.Variable([3.0, 4.0]), tf.train.get_or_create_global_step()
+    >>> train_op = tf.contrib.layers.optimize_loss(tf.nn.l2_loss(x), step, learning_rate=0.1, optimizer="SGD")
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(train_op)
+    np.float32(12.5)
     """
     loss = convert_to_tensor(loss)
     if loss.shape.ndims not in (0, None):
@@ -167,7 +193,20 @@ def _noisy(pairs: GradsAndVars, scale: float) -> GradsAndVars:
 
 
 def multiply_gradients(grads_and_vars: GradsAndVars, gradient_multipliers: Mapping[Any, Any]) -> GradsAndVars:
-    """Gradients times factors given by variable or by its name."""
+    """Gradients times factors given by variable or by its name.
+
+    Args:
+      grads_and_vars: A list of pairs (gradient, variable).
+      gradient_multipliers: A dictionary from variables, or their names, to factors. It must not be empty.
+
+    Returns:
+      A list of pairs (gradient, variable).
+
+    >>> x = tf.Variable([3.0, 4.0])
+    >>> pairs = tf.contrib.training.multiply_gradients([(tf.constant([1.0, 2.0]), x)], {x: 10.0})
+    >>> tf.Session().run(pairs[0][0])
+    array([10., 20.], dtype=float32)
+    """
     if not isinstance(gradient_multipliers, Mapping) or not gradient_multipliers:
         raise ValueError("`gradient_multipliers` must be a non-empty dictionary.")
     multiplied = []
@@ -184,12 +223,37 @@ def multiply_gradients(grads_and_vars: GradsAndVars, gradient_multipliers: Mappi
 
 
 def clip_gradient_norms(gradients_to_variables: GradsAndVars, max_norm: float) -> GradsAndVars:
-    """Each gradient by itself to a norm of at most ``max_norm``."""
+    """Each gradient by itself to a norm of at most ``max_norm``.
+
+    Args:
+      gradients_to_variables: A list of pairs (gradient, variable).
+      max_norm: The largest norm.
+
+    Returns:
+      A list of pairs (gradient, variable).
+
+    >>> x = tf.Variable([0.0, 0.0])
+    >>> pairs = tf.contrib.training.clip_gradient_norms([(tf.constant([3.0, 4.0]), x)], max_norm=1.0)
+    >>> tf.Session().run(pairs[0][0]).round(3)
+    array([0.6, 0.8], dtype=float32)
+    """
     return [_map(pair, lambda v: clip.clip_by_norm(v, max_norm)) for pair in gradients_to_variables]
 
 
 def clip_gradient_norms_fn(max_norm: float) -> Callable[[GradsAndVars], GradsAndVars]:
-    """A function that clips each gradient of a list of (gradient, variable) to the norm."""
+    """A function that clips each gradient of a list of (gradient, variable) to the norm.
+
+    Args:
+      max_norm: The largest norm.
+
+    Returns:
+      A function for `transform_grads_fn` of `tf.contrib.training.create_train_op`.
+
+    >>> x = tf.Variable([0.0, 0.0])
+    >>> pairs = tf.contrib.training.clip_gradient_norms_fn(1.0)([(tf.constant([3.0, 4.0]), x)])
+    >>> tf.Session().run(pairs[0][0]).round(3)
+    array([0.6, 0.8], dtype=float32)
+    """
     return lambda gradients_to_variables: clip_gradient_norms(gradients_to_variables, max_norm)
 
 
@@ -214,7 +278,31 @@ def create_train_op(
     gate_gradients: int = Optimizer.GATE_OP, aggregation_method: Any = None,
     colocate_gradients_with_ops: bool = False, check_numerics: bool = True,
 ) -> Tensor:  # fmt: skip
-    """``contrib.training.create_train_op``: an op that trains one step and gives the loss."""
+    """``contrib.training.create_train_op``: an op that trains one step and gives the loss.
+
+    Args:
+      total_loss: The loss to minimise.
+      optimizer: The optimizer.
+      global_step: The variable that counts steps; the default is the graph's, None counts none.
+      update_ops: The operations to run before the loss is computed; None for the collection `tf.GraphKeys.UPDATE_OPS`.
+      variables_to_train: The variables to change; None for `tf.trainable_variables()`.
+      transform_grads_fn: A function from the list of pairs (gradient, variable) to a new one; None for none.
+      summarize_gradients: True adds a histogram and the norm of each gradient.
+      gate_gradients: How gradients wait for each other, as of `tf.train.Optimizer.compute_gradients`.
+      aggregation_method: How gradients are added up, as of `tf.gradients`.
+      colocate_gradients_with_ops: True places gradients with the operations they are of.
+      check_numerics: True makes a loss that is not finite an error.
+
+    Returns:
+      The loss, whose computation trains one step.
+
+    >>> x = tf.Variable([3.0, 4.0])
+    >>> train_op = tf.contrib.training.create_train_op(tf.nn.l2_loss(x), tf.train.GradientDescentOptimizer(0.1))
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(train_op)
+    np.float32(12.5)
+    """
     if global_step is _USE_GLOBAL_STEP:
         global_step = get_or_create_global_step()
     graph = context.get_default_graph()
@@ -249,7 +337,29 @@ def slim_create_train_op(
     gate_gradients: int = Optimizer.GATE_OP, aggregation_method: Any = None,
     colocate_gradients_with_ops: bool = False, gradient_multipliers: Any = None, check_numerics: bool = True,
 ) -> Tensor:  # fmt: skip
-    """``slim.learning.create_train_op``: an op that trains one step, with factors and a norm for the gradients."""
+    """``slim.learning.create_train_op``: an op that trains one step, with factors and a norm for the gradients.
+
+    Args:
+      total_loss: The loss to minimise.
+      optimizer: The optimizer.
+      global_step: The variable that counts steps; the default is the graph's, None counts none.
+      update_ops: The operations to run before the loss is computed; None for the collection `tf.GraphKeys.UPDATE_OPS`.
+      variables_to_train: The variables to change; None for `tf.trainable_variables()`.
+      clip_gradient_norm: The largest norm of each gradient; 0 for no bound.
+      summarize_gradients: True adds a histogram and the norm of each gradient.
+      gate_gradients: How gradients wait for each other, as of `tf.train.Optimizer.compute_gradients`.
+      aggregation_method: How gradients are added up, as of `tf.gradients`.
+      colocate_gradients_with_ops: True places gradients with the operations they are of.
+      gradient_multipliers: A dictionary from variables, or their names, to factors of their gradients; None for none.
+      check_numerics: True makes a loss that is not finite an error.
+
+    Returns:
+      The loss, whose computation trains one step.
+
+    >>> x = tf.Variable([3.0, 4.0])
+    >>> optimizer = tf.train.GradientDescentOptimizer(0.1)
+    >>> train_op = tf.contrib.slim.learning.create_train_op(tf.nn.l2_loss(x), optimizer, clip_gradient_norm=1.0)
+    """
 
     def transform(grads: GradsAndVars) -> GradsAndVars:
         if gradient_multipliers:

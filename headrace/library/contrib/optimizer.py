@@ -17,7 +17,19 @@ from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
 
 
 class LazyAdamOptimizer(AdamOptimizer):
-    """Adam that, for sparse gradients, touches only the rows they have; faster, and not quite the same."""
+    """Adam that, for sparse gradients, touches only the rows they have; faster, and not quite the same.
+
+    Args:
+      learning_rate: The learning rate, a number, a scalar tensor or a function that gives one.
+      beta1: How much of the mean of the gradients stays in each step.
+      beta2: How much of the mean of their squares stays in each step.
+      epsilon: A small number that is added to the divisor.
+      use_locking: True lets no two updates of a variable run at the same time.
+      name: The name of the ops.
+
+    >>> x = tf.Variable([3.0, 4.0])
+    >>> train_op = tf.contrib.opt.LazyAdamOptimizer(0.01).minimize(tf.nn.l2_loss(tf.gather(x, [0])))
+    """
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._scalars(var)
@@ -33,7 +45,18 @@ class LazyAdamOptimizer(AdamOptimizer):
 
 
 class NadamOptimizer(AdamOptimizer):
-    """Adam with Nesterov's momentum (Dozat, 2016); sparse gradients move every row."""
+    """Adam with Nesterov's momentum (Dozat, 2016); sparse gradients move every row.
+
+    Args:
+      learning_rate: The learning rate, a number, a scalar tensor or a function that gives one.
+      beta1: How much of the mean of the gradients stays in each step.
+      beta2: How much of the mean of their squares stays in each step.
+      epsilon: A small number that is added to the divisor.
+      use_locking: True lets no two updates of a variable run at the same time.
+      name: The name of the ops.
+
+    >>> train_op = tf.contrib.opt.NadamOptimizer(0.01).minimize(tf.nn.l2_loss(tf.Variable([3.0, 4.0])))
+    """
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
@@ -62,7 +85,18 @@ class NadamOptimizer(AdamOptimizer):
 
 
 class AdaMaxOptimizer(AdamOptimizer):
-    """Adam with the largest decayed gradient in place of the mean square (Kingma and Ba, 2015, section 7)."""
+    """Adam with the largest decayed gradient in place of the mean square (Kingma and Ba, 2015, section 7).
+
+    Args:
+      learning_rate: The learning rate, a number, a scalar tensor or a function that gives one.
+      beta1: How much of the mean of the gradients stays in each step.
+      beta2: How much of the largest gradient stays in each step.
+      epsilon: A small number that is added to the divisor.
+      use_locking: True lets no two updates of a variable run at the same time.
+      name: The name of the ops.
+
+    >>> train_op = tf.contrib.opt.AdaMaxOptimizer(0.01).minimize(tf.nn.l2_loss(tf.Variable([3.0, 4.0])))
+    """
 
     def __init__(
         self, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999, epsilon: Any = 1e-8,
@@ -96,6 +130,14 @@ class DecoupledWeightDecayExtension:
 
     Unlike an L2 loss it does not pass through the optimizer's own scaling.  ``decay_var_list`` of ``minimize`` and
     ``apply_gradients`` restricts it to some variables.
+
+    Args:
+      weight_decay: The share of each variable that a step takes away, a number, a scalar tensor or a function that gives one.
+      **kwargs: The arguments of the optimizer.
+
+    >>> class SgdW(tf.contrib.opt.DecoupledWeightDecayExtension, tf.train.GradientDescentOptimizer):
+    ...     "Gradient descent with weight decay."
+    >>> train_op = SgdW(weight_decay=0.01, learning_rate=0.1).minimize(tf.nn.l2_loss(tf.Variable([3.0, 4.0])))
     """
 
     def __init__(self, weight_decay: Any, **kwargs: Any) -> None:
@@ -104,12 +146,14 @@ class DecoupledWeightDecayExtension:
         super().__init__(**kwargs)
 
     def minimize(self, loss: Any, *args: Any, decay_var_list: Sequence[Any] | None = None, **kwargs: Any) -> Any:
+        """Minimises a loss with the decay of `decay_var_list`, by default of all variables that are changed."""
         self._decay_var_list = set(decay_var_list) if decay_var_list else None
         return super().minimize(loss, *args, **kwargs)  # type: ignore[misc]
 
     def apply_gradients(
         self, grads_and_vars: Any, *args: Any, decay_var_list: Sequence[Any] | None = None, **kwargs: Any
     ) -> Any:
+        """Applies gradients after the decay of `decay_var_list`, by default of all variables that are changed."""
         self._decay_var_list = set(decay_var_list) if decay_var_list else self._decay_var_list
         return super().apply_gradients(grads_and_vars, *args, **kwargs)  # type: ignore[misc]
 
@@ -129,7 +173,17 @@ class DecoupledWeightDecayExtension:
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type:
-    """The optimizer class with ``weight_decay`` as a further, first argument."""
+    """The optimizer class with ``weight_decay`` as a further, first argument.
+
+    Args:
+      base_optimizer: The class of the optimizer.
+
+    Returns:
+      A class.
+
+    >>> SgdW = tf.contrib.opt.extend_with_decoupled_weight_decay(tf.train.GradientDescentOptimizer)
+    >>> train_op = SgdW(weight_decay=0.01, learning_rate=0.1).minimize(tf.nn.l2_loss(tf.Variable([3.0, 4.0])))
+    """
 
     class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc, valid-type]
         def __init__(self, weight_decay: Any, *args: Any, **kwargs: Any) -> None:
@@ -141,7 +195,19 @@ def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type:
 
 
 class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
-    """Adam with decoupled weight decay."""
+    """Adam with decoupled weight decay.
+
+    Args:
+      weight_decay: The share of each variable that a step takes away, a number, a scalar tensor or a function that gives one.
+      learning_rate: The learning rate, a number, a scalar tensor or a function that gives one.
+      beta1: How much of the mean of the gradients stays in each step.
+      beta2: How much of the mean of their squares stays in each step.
+      epsilon: A small number that is added to the divisor.
+      use_locking: True lets no two updates of a variable run at the same time.
+      name: The name of the ops.
+
+    >>> train_op = tf.contrib.opt.AdamWOptimizer(weight_decay=0.01).minimize(tf.nn.l2_loss(tf.Variable([3.0, 4.0])))
+    """
 
     def __init__(
         self, weight_decay: Any, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999,
@@ -154,7 +220,19 @@ class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
 
 
 class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
-    """Momentum with decoupled weight decay."""
+    """Momentum with decoupled weight decay.
+
+    Args:
+      weight_decay: The share of each variable that a step takes away, a number, a scalar tensor or a function that gives one.
+      learning_rate: The learning rate, a number, a scalar tensor or a function that gives one.
+      momentum: How much of the last step is added to the next.
+      use_locking: True lets no two updates of a variable run at the same time.
+      name: The name of the ops.
+      use_nesterov: True for Nesterov's momentum.
+
+    >>> optimizer = tf.contrib.opt.MomentumWOptimizer(weight_decay=0.01, learning_rate=0.1, momentum=0.9)
+    >>> train_op = optimizer.minimize(tf.nn.l2_loss(tf.Variable([3.0, 4.0])))
+    """
 
     def __init__(
         self, weight_decay: Any, learning_rate: Any, momentum: Any, use_locking: bool = False,
@@ -173,6 +251,18 @@ class MovingAverageOptimizer(Optimizer):
     """Keeps an exponential moving average of every variable that another optimizer changes.
 
     ``sequential_update`` moves the averages after the variables, otherwise at the same time.
+
+    Args:
+      opt: The optimizer that changes the variables.
+      average_decay: How much of an average stays in each step.
+      num_updates: The number of steps so far, with which the decay starts lower; None for a constant decay.
+      sequential_update: True moves the averages after the variables.
+
+    >>> x = tf.Variable([3.0, 4.0])
+    >>> optimizer = tf.contrib.opt.MovingAverageOptimizer(tf.train.GradientDescentOptimizer(0.1), average_decay=0.9)
+    >>> train_op = optimizer.minimize(tf.nn.l2_loss(x))
+    >>> optimizer.average(x).op.name
+    'Variable/ExponentialMovingAverage'
     """
 
     def __init__(
@@ -210,7 +300,20 @@ class MovingAverageOptimizer(Optimizer):
 
 
 def clip_gradients_by_global_norm(gradients_variables: GradsAndVars, clip_norm: float = 20.0) -> GradsAndVars:
-    """Gradients scaled together so that their global norm is at most ``clip_norm``."""
+    """Gradients scaled together so that their global norm is at most ``clip_norm``.
+
+    Args:
+      gradients_variables: A list of pairs (gradient, variable).
+      clip_norm: The largest global norm.
+
+    Returns:
+      A list of pairs (gradient, variable).
+
+    >>> x = tf.Variable([0.0, 0.0])
+    >>> pairs = tf.contrib.opt.clip_gradients_by_global_norm([(tf.constant([3.0, 4.0]), x)], clip_norm=1.0)
+    >>> tf.Session().run(pairs[0][0]).round(3)
+    array([0.6, 0.8], dtype=float32)
+    """
     grads, variables = zip(*gradients_variables, strict=True)
     clipped, _ = clip_by_global_norm(grads, clip_norm)
     return list(zip(clipped, variables, strict=True))

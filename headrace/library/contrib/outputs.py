@@ -21,14 +21,36 @@ def _aliases() -> dict[Any, list[str]]:
 
 
 def append_tensor_alias(tensor: Any, alias: str) -> Any:
-    """Gives a tensor one more name."""
+    """Gives a tensor one more name.
+
+    Args:
+      tensor: A tensor.
+      alias: The further name; a slash at its end is left out.
+
+    Returns:
+      The tensor.
+
+    >>> x = tf.contrib.slim.utils.append_tensor_alias(tf.constant(1.0, name="x"), "start")
+    >>> tf.contrib.slim.utils.get_tensor_aliases(x)
+    ['start']
+    """
     names = _aliases().setdefault(tensor, [])
     names.append(alias.removesuffix("/"))
     return tensor
 
 
 def get_tensor_aliases(tensor: Any) -> list[str]:
-    """The names given to a tensor, or else its own."""
+    """The names given to a tensor, or else its own.
+
+    Args:
+      tensor: A tensor.
+
+    Returns:
+      A list of names.
+
+    >>> tf.contrib.slim.utils.get_tensor_aliases(tf.constant(1.0, name="x"))
+    ['x']
+    """
     return _aliases().get(tensor) or [_short_name(tensor)]
 
 
@@ -38,7 +60,20 @@ def _short_name(tensor: Any) -> str:
 
 
 def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
-    """Adds a layer's output to collections under the layer's name; gives it back."""
+    """Adds a layer's output to collections under the layer's name; gives it back.
+
+    Args:
+      collections: The name of a collection, or a list of them; None or empty adds the output to none.
+      alias: The name of the layer.
+      outputs: The tensor.
+
+    Returns:
+      `outputs`.
+
+    >>> x = tf.contrib.slim.utils.collect_named_outputs("ends", "layer1", tf.constant(1.0))
+    >>> tf.get_collection("ends") == [x]
+    True
+    """
     if collections:
         append_tensor_alias(outputs, alias)
         context.get_default_graph().add_to_collections(collections, outputs)
@@ -46,7 +81,19 @@ def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
 
 
 def convert_collection_to_dict(collection: str, clear_collection: bool = False) -> OrderedDict[str, Any]:
-    """The tensors of a collection by their names: slim's end points."""
+    """The tensors of a collection by their names: slim's end points.
+
+    Args:
+      collection: The name of the collection.
+      clear_collection: True empties the collection.
+
+    Returns:
+      An OrderedDict from names to tensors.
+
+    >>> x = tf.contrib.slim.utils.collect_named_outputs("ends", "layer1", tf.constant(1.0))
+    >>> list(tf.contrib.slim.utils.convert_collection_to_dict("ends"))
+    ['layer1']
+    """
     graph = context.get_default_graph()
     aliased = OrderedDict((alias, t) for t in graph.get_collection(collection) for alias in get_tensor_aliases(t))
     if clear_collection:

@@ -47,7 +47,17 @@ def _zero_after(decayed: Any, done: Any, zero_after: float | None) -> Any:
 
 
 def get_linear_decay_fn(decay_steps: int) -> Decay:
-    """From 1 at the start to 0 after ``decay_steps``."""
+    """From 1 at the start to 0 after ``decay_steps``.
+
+    Args:
+      decay_steps: The number of steps, at least 1.
+
+    Returns:
+      A function from a global step to a float32 scalar.
+
+    >>> tf.Session().run(tf.contrib.opt.get_linear_decay_fn(100)(25))
+    np.float32(0.75)
+    """
 
     def rule(step: Any) -> Any:
         return math.cast(decay_steps - step, dtypes.float32) / float(decay_steps)
@@ -56,7 +66,19 @@ def get_linear_decay_fn(decay_steps: int) -> Decay:
 
 
 def get_cosine_decay_fn(decay_steps: int, num_periods: float = 0.5, zero_after: float | None = None) -> Decay:
-    """Along a cosine; zero for good after ``zero_after`` periods."""
+    """Along a cosine; zero for good after ``zero_after`` periods.
+
+    Args:
+      decay_steps: The number of steps, at least 1.
+      num_periods: How many periods of the cosine these steps are; 0.5 for one way down.
+      zero_after: The number of half periods after which it is 0; None for never.
+
+    Returns:
+      A function from a global step to a float32 scalar.
+
+    >>> tf.Session().run(tf.contrib.opt.get_cosine_decay_fn(100)(50)).round(3)
+    np.float32(0.5)
+    """
 
     def rule(step: Any) -> Any:
         done = math.cast(step, dtypes.float32) / float(decay_steps)
@@ -67,7 +89,19 @@ def get_cosine_decay_fn(decay_steps: int, num_periods: float = 0.5, zero_after: 
 
 
 def get_restart_decay_fn(decay_steps: int, num_periods: int = 1, zero_after: float | None = None) -> Decay:
-    """Half a cosine, ``num_periods`` times over; zero for good after ``zero_after`` of them."""
+    """Half a cosine, ``num_periods`` times over; zero for good after ``zero_after`` of them.
+
+    Args:
+      decay_steps: The number of steps, at least 1.
+      num_periods: How often it goes from 1 to 0 in these steps.
+      zero_after: The number of periods after which it is 0; None for never.
+
+    Returns:
+      A function from a global step to a float32 scalar.
+
+    >>> tf.Session().run(tf.contrib.opt.get_restart_decay_fn(100, num_periods=2)(50)).round(3)
+    np.float32(1.0)
+    """
 
     def rule(step: Any) -> Any:
         done = math.cast(step, dtypes.float32) / float(decay_steps)
@@ -115,7 +149,18 @@ class _SignOptimizer(Optimizer):
 
 
 class AddSignOptimizer(_SignOptimizer):
-    """Steps of ``(alpha + sign(g) * sign(m)) * g``."""
+    """Steps of ``(alpha + sign(g) * sign(m)) * g``.
+
+    Args:
+      learning_rate: The learning rate, a number, a scalar tensor or a function that gives one.
+      alpha: What is added to the product of the signs.
+      beta: How much of the mean of the gradients stays in each step.
+      sign_decay_fn: A function from the global step to a factor of the product of the signs; None for 1.
+      use_locking: True lets no two updates of a variable run at the same time.
+      name: The name of the ops.
+
+    >>> train_op = tf.contrib.opt.AddSignOptimizer(0.1).minimize(tf.nn.l2_loss(tf.Variable([3.0, 4.0])))
+    """
 
     def __init__(
         self, learning_rate: Any = 0.1, alpha: Any = 1.0, beta: Any = 0.9, sign_decay_fn: Decay | None = None,
@@ -133,7 +178,18 @@ class AddSignOptimizer(_SignOptimizer):
 
 
 class PowerSignOptimizer(_SignOptimizer):
-    """Steps of ``base ** (sign(g) * sign(m)) * g``."""
+    """Steps of ``base ** (sign(g) * sign(m)) * g``.
+
+    Args:
+      learning_rate: The learning rate, a number, a scalar tensor or a function that gives one.
+      base: The base of the power.
+      beta: How much of the mean of the gradients stays in each step.
+      sign_decay_fn: A function from the global step to a factor of the product of the signs; None for 1.
+      use_locking: True lets no two updates of a variable run at the same time.
+      name: The name of the ops.
+
+    >>> train_op = tf.contrib.opt.PowerSignOptimizer(0.1).minimize(tf.nn.l2_loss(tf.Variable([3.0, 4.0])))
+    """
 
     def __init__(
         self, learning_rate: Any = 0.1, base: Any = python_math.e, beta: Any = 0.9, sign_decay_fn: Decay | None = None,
@@ -154,7 +210,21 @@ class PowerSignOptimizer(_SignOptimizer):
 
 
 class LARSOptimizer(MomentumOptimizer):
-    """Momentum with a rate for each variable, by the norms of weights and gradients (You et al., 2017)."""
+    """Momentum with a rate for each variable, by the norms of weights and gradients (You et al., 2017).
+
+    Args:
+      learning_rate: The learning rate, a number, a scalar tensor or a function that gives one.
+      momentum: How much of the last step is added to the next.
+      weight_decay: The factor of the weights that is added to the gradient.
+      eeta: The factor of the ratio of the norms.
+      epsilon: A small number that is added to the divisor of the ratio.
+      name: The name of the ops.
+      skip_list: Words: variables with one of them in their names have the plain rate and no decay; None for none.
+      use_nesterov: True for Nesterov's momentum.
+
+    >>> optimizer = tf.contrib.opt.LARSOptimizer(learning_rate=1.0, skip_list=["bias"])
+    >>> train_op = optimizer.minimize(tf.nn.l2_loss(tf.Variable([3.0, 4.0])))
+    """
 
     def __init__(
         self, learning_rate: Any, momentum: Any = 0.9, weight_decay: float = 0.0001, eeta: float = 0.001,
@@ -193,7 +263,20 @@ class LARSOptimizer(MomentumOptimizer):
 
 
 class VariableClippingOptimizer(Optimizer):
-    """After each step, slices of some variables are scaled down to a norm: ``vars_to_clip_dims`` says along which axes."""
+    """After each step, slices of some variables are scaled down to a norm: ``vars_to_clip_dims`` says along which axes.
+
+    Args:
+      opt: The optimizer that changes the variables.
+      vars_to_clip_dims: A dictionary from variables to the axes over which a norm is taken.
+      max_norm: The largest norm.
+      use_locking: Accepted and not used.
+      colocate_clip_ops_with_vars: Accepted and not used.
+      name: The name of the ops.
+
+    >>> x = tf.Variable([[3.0, 4.0], [0.1, 0.2]])
+    >>> sgd = tf.train.GradientDescentOptimizer(0.1)
+    >>> train_op = tf.contrib.opt.VariableClippingOptimizer(sgd, {x: [1]}, max_norm=1.0).minimize(tf.nn.l2_loss(x))
+    """
 
     def __init__(
         self, opt: Optimizer, vars_to_clip_dims: Mapping[Any, Sequence[int]], max_norm: float,
@@ -217,16 +300,27 @@ class VariableClippingOptimizer(Optimizer):
         pairs = list(grads_and_vars)
         applied = self._opt.apply_gradients(pairs, global_step=global_step)
         with control_dependencies([applied]):
-            clipped = [self._clipped(v) for _, v in pairs if id(v) in self._clip_dims]
+            clipped = [self._clipped(g, v) for g, v in pairs if id(v) in self._clip_dims]
         return group(applied, *clipped, name=name or self._name)
 
-    def _clipped(self, var: Any) -> Any:
+    def _clipped(self, grad: Any, var: Any) -> Any:
+        """The variable clipped; where the gradient has rows only, these rows: the others have not changed."""
         dims = self._clip_dims[id(var)][1]
+        if isinstance(grad, IndexedSlices) and 0 not in dims:
+            rows = clip.clip_by_norm(var.sparse_read(grad.indices), self._max_norm, dims)
+            return update("ScatterUpdate", var, grad.indices, rows, use_locking=self._use_locking)
         return var.assign(clip.clip_by_norm(var.read_value(), self._max_norm, dims))
 
 
 class MultitaskOptimizerWrapper:
-    """An optimizer that leaves a variable and its slots alone where the gradient is all zeros: another task's step."""
+    """An optimizer that leaves a variable and its slots alone where the gradient is all zeros: another task's step.
+
+    Args:
+      opt: The optimizer, whose methods are changed.
+
+    >>> optimizer = tf.contrib.opt.MultitaskOptimizerWrapper(tf.train.MomentumOptimizer(0.1, 0.9))
+    >>> train_op = optimizer.minimize(tf.nn.l2_loss(tf.Variable([3.0, 4.0])))
+    """
 
     def __init__(self, opt: Optimizer) -> None:
         if not isinstance(opt, Optimizer):

@@ -32,7 +32,24 @@ _USE_DEFAULT: Any = 0
 
 
 def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: Any) -> tuple[Any, Any]:
-    """Runs one step, logs and traces it if asked; returns the loss and whether to stop."""
+    """Runs one step, logs and traces it if asked; returns the loss and whether to stop.
+
+    Args:
+      sess: The session.
+      train_op: The tensor whose computation trains one step and gives the loss.
+      global_step: The variable that counts steps.
+      train_step_kwargs: A dictionary that may have `should_stop`, `should_log` and `should_trace`, bool tensors;
+        `logdir`, the folder for traces; `summary_writer`, which gets them too.
+
+    Returns:
+      The loss, and whether to stop.
+
+    >>> step = tf.train.get_or_create_global_step()
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     tf.contrib.slim.learning.train_step(sess, tf.constant(0.5), step, {"should_stop": tf.equal(step, 0)})
+    (np.float32(0.5), np.True_)
+    """
     started = time.time()
     options = metadata = None
     if "should_trace" in train_step_kwargs and sess.run(train_step_kwargs["should_trace"]):
@@ -70,6 +87,39 @@ def train(
     ``train_step_fn(session, train_op, global_step, train_step_kwargs)`` returns the loss and whether to stop.  After AbortedError
     the loop begins again with the last checkpoint.  ``sync_optimizer``: the ``SyncReplicasOptimizer`` that made the training op,
     or a list of them.
+
+    Args:
+      train_op: The tensor whose computation trains one step and gives the loss.
+      logdir: The folder for checkpoints and summaries; None for neither.
+      train_step_fn: The function that runs one step.
+      train_step_kwargs: What `train_step_fn` gets last; by default a dictionary that says when to stop, log and trace.
+      log_every_n_steps: How often the loss is logged; 0 or None for never.
+      graph: The graph; None for the default graph.
+      master: The target of the session; empty for a session of this process.
+      is_chief: Whether this process makes and saves the variables.
+      global_step: The variable that counts steps; None for the graph's.
+      number_of_steps: The global step at which to stop; None for the end of the input.
+      init_op: The operation that makes the variables; by default `tf.global_variables_initializer()`.
+      init_feed_dict: What to feed when `init_op` runs; None for nothing.
+      local_init_op: The operation that makes local variables and tables; by default all of them.
+      init_fn: A function of the session, called after `init_op`; None for none.
+      ready_op: A tensor of the names of what is not ready; by default the variables without a value.
+      summary_op: The summaries to write; by default all that were collected, None for none.
+      save_summaries_secs: The seconds between two summaries.
+      summary_writer: The writer of summaries; by default one for `logdir`, None for none.
+      startup_delay_steps: The global step that a worker that is not the chief waits for.
+      saver: The saver; None for one of all variables.
+      save_interval_secs: The seconds between two checkpoints.
+      sync_optimizer: The `tf.train.SyncReplicasOptimizer`, or a list of them; None for none.
+      session_config: The `tf.ConfigProto` of the session; None for the default.
+      session_wrapper: A function from the session to the one to use, such as a debugger's; None for none.
+      trace_every_n_steps: How often a step is traced; None for never.
+      ignore_live_threads: True does not raise an error if threads do not stop.
+
+    Returns:
+      The loss of the last step.
+
+    Example: ``tf.contrib.slim.learning.train(train_op, "logs", number_of_steps=1000, save_summaries_secs=60)``
     """
     _check(train_op, logdir, summary_op, saver, trace_every_n_steps, number_of_steps)
     synchronous = _checked_optimizers(sync_optimizer, startup_delay_steps)

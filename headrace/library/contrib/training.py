@@ -15,6 +15,23 @@ def train(
 ) -> Any:  # fmt: skip
     """Runs ``train_op`` in a `tf.train.MonitoredTrainingSession` until a hook or the input ends it; returns its last value.
 
+    Args:
+      train_op: The tensor or operation to run.
+      logdir: The folder for checkpoints and summaries; None only if nothing is saved.
+      master: The target of the session; empty for a session of this process.
+      is_chief: Whether this process makes and saves the variables.
+      scaffold: A `tf.train.Scaffold` with what the session begins with; None for the default.
+      hooks: A list of hooks of the session; None for none.
+      chief_only_hooks: A list of hooks that only the chief has; None for none.
+      save_checkpoint_secs: The seconds between two checkpoints; None for no checkpoints.
+      save_summaries_steps: The steps between two summaries; None for no summaries.
+      config: The `tf.ConfigProto` of the session; None for the default.
+      max_wait_secs: How many seconds a worker waits for the chief.
+      run_metadata: A `tf.RunMetadata` that each step fills; None for none.
+
+    Returns:
+      The value of `train_op` in the last step; None if there was no step.
+
     >>> step = tf.train.get_or_create_global_step()
     >>> hooks = [tf.train.StopAtStepHook(num_steps=5)]
     >>> print(tf.contrib.training.train(step.assign_add(1), None, hooks=hooks, save_checkpoint_secs=None,

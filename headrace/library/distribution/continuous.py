@@ -8,6 +8,7 @@ from typing import Any
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
+from headrace.library.control.assertion import assert_greater, assert_less, assert_positive
 from headrace.library.distribution.distribution import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
@@ -18,7 +19,7 @@ from headrace.library.distribution.distribution import (
 )
 from headrace.library.numeric import random
 from headrace.library.scope import name_scope
-from headrace.library.tensor import array
+from headrace.library.tensor import array, broadcast
 
 _HALF_LOG_TWO_PI = 0.5 * pymath.log(2.0 * pymath.pi)
 
@@ -31,17 +32,23 @@ class TwoParameters(Distribution):
         allow_nan_stats: bool, name: str,
     ) -> None:  # fmt: skip
         with name_scope(name, values=list(parameters.values())) as scope:
-            self._first, self._second = floats(*parameters.items())
+            self._first, self._second = floats(
+                *parameters.items(), assertions=self._assertions if validate_args else None
+            )
         super().__init__(
             self._first.dtype, reparameterization_type, validate_args, allow_nan_stats, parameters,
             [self._first, self._second], scope.removesuffix("/"),
         )  # fmt: skip
 
+    def _assertions(self, first: Tensor, second: Tensor) -> list[Any]:
+        """What must hold of the parameters."""
+        return [assert_positive(one, message="The parameters must be positive.") for one in (first, second)]
+
     def _batch_shape(self) -> TensorShape:
         return broadcast_shape(self._first.shape, self._second.shape)
 
     def _batch_shape_tensor(self) -> Tensor:
-        return array.broadcast_dynamic_shape(array.shape(self._first), array.shape(self._second))
+        return broadcast.broadcast_dynamic_shape(array.shape(self._first), array.shape(self._second))
 
     def _spread(self, value: Tensor, like: Tensor) -> Tensor:
         """``value`` broadcast against the other parameter."""
@@ -53,11 +60,16 @@ class LocationAndScale(TwoParameters):
 
     @property
     def loc(self) -> Tensor:
+        """The centre."""
         return self._first
 
     @property
     def scale(self) -> Tensor:
+        """The scale."""
         return self._second
+
+    def _assertions(self, first: Tensor, second: Tensor) -> list[Any]:
+        return [assert_positive(second, message="scale must be positive.")]
 
     def _z(self, x: Any) -> Any:
         return (x - self.loc) / self.scale
@@ -71,6 +83,13 @@ class LocationAndScale(TwoParameters):
 
 class Normal(LocationAndScale):
     """The normal distribution of mean ``loc`` and standard deviation ``scale``.
+
+    Args:
+      loc: The mean, a number or a tensor of any shape.
+      scale: The standard deviation, positive, of a shape that broadcasts with `loc`.
+      validate_args: True makes a `scale` that is not positive an error.
+      allow_nan_stats: Kept as an attribute: all moments are defined.
+      name: The name scope of the distribution's ops.
 
     >>> normal = tf.distributions.Normal(loc=0.0, scale=1.0)
     >>> float(tf.Session().run(normal.cdf(0.0)))
@@ -108,7 +127,19 @@ class Normal(LocationAndScale):
 
 
 class Uniform(TwoParameters):
-    """Uniform over ``[low, high)``."""
+    """Uniform over ``[low, high)``.
+
+    Args:
+      low: The lower end of the interval, which belongs to it.
+      high: The upper end of the interval, which does not belong to it. Its shape broadcasts with that of `low`.
+      validate_args: True makes it an error if `low` is not below `high`.
+      allow_nan_stats: Kept as an attribute: all moments are defined.
+      name: The name scope of the distribution's ops.
+
+    >>> uniform = tf.distributions.Uniform(low=0.0, high=4.0)
+    >>> float(tf.Session().run(uniform.prob(1.0)))
+    0.25
+    """
 
     def __init__(
         self, low: Any = 0.0, high: Any = 1.0, validate_args: bool = False, allow_nan_stats: bool = True,
@@ -118,11 +149,16 @@ class Uniform(TwoParameters):
 
     @property
     def low(self) -> Tensor:
+        """The lower end of the interval."""
         return self._first
 
     @property
     def high(self) -> Tensor:
+        """The upper end of the interval."""
         return self._second
+
+    def _assertions(self, first: Tensor, second: Tensor) -> list[Any]:
+        return [assert_less(first, second, message="uniform not defined when low >= high.")]
 
     def range(self, name: str = "range") -> Any:
         """``high - low``."""
@@ -155,7 +191,19 @@ class Uniform(TwoParameters):
 
 
 class Laplace(LocationAndScale):
-    """The double exponential distribution around ``loc``."""
+    """The double exponential distribution around ``loc``.
+
+    Args:
+      loc: The mean, a number or a tensor of any shape.
+      scale: The mean distance from `loc`, positive, of a shape that broadcasts with `loc`.
+      validate_args: True makes a `scale` that is not positive an error.
+      allow_nan_stats: Kept as an attribute: all moments are defined.
+      name: The name scope of the distribution's ops.
+
+    >>> laplace = tf.distributions.Laplace(loc=1.0, scale=0.5)
+    >>> float(tf.Session().run(laplace.cdf(1.0)))
+    0.5
+    """
 
     def __init__(
         self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Laplace"
@@ -182,7 +230,19 @@ class Laplace(LocationAndScale):
 
 
 class Gamma(TwoParameters):
-    """The gamma distribution of shape ``concentration`` and inverse scale ``rate``."""
+    """The gamma distribution of shape ``concentration`` and inverse scale ``rate``.
+
+    Args:
+      concentration: The shape parameter, positive: a number or a tensor of any shape.
+      rate: The inverse scale, positive, of a shape that broadcasts with `concentration`.
+      validate_args: True makes parameters and values that are not positive an error.
+      allow_nan_stats: False makes a mode that is not defined an error; True gives NaN.
+      name: The name scope of the distribution's ops.
+
+    >>> gamma = tf.distributions.Gamma(concentration=3.0, rate=2.0)
+    >>> float(tf.Session().run(gamma.mean()))
+    1.5
+    """
 
     def __init__(
         self, concentration: Any, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True,
@@ -193,10 +253,12 @@ class Gamma(TwoParameters):
 
     @property
     def concentration(self) -> Tensor:
+        """The shape parameter."""
         return self._first
 
     @property
     def rate(self) -> Tensor:
+        """The inverse scale."""
         return self._second
 
     def _sample_shaped(self, shape: Tensor, seed: int | None) -> Tensor:
@@ -207,12 +269,17 @@ class Gamma(TwoParameters):
     def _batch_vector(self) -> Any:
         return self._batch_shape_tensor()
 
+    def _positive(self, x: Any) -> Any:
+        return self._valid(x, lambda x: [assert_positive(x, message="sample must be positive.")])
+
     def _log_prob(self, x: Any) -> Any:
+        x = self._positive(x)
         density = (self.concentration - 1.0) * raw_ops.Log(x) - self.rate * x
         return density - (raw_ops.Lgamma(self.concentration) - self.concentration * raw_ops.Log(self.rate))
 
     def _cdf(self, x: Any) -> Any:
-        return raw_ops.Igamma(self._spread(self.concentration, self.rate * x), self.rate * x)
+        scaled = self.rate * self._positive(x)
+        return raw_ops.Igamma(self._spread(self.concentration, scaled), scaled)
 
     def _entropy(self) -> Any:
         a = self.concentration
@@ -230,11 +297,23 @@ class Gamma(TwoParameters):
     def _mode(self) -> Any:
         mode = (self.concentration - 1.0) / self.rate
         defined = self._spread(self.concentration, self.rate) > 1.0
-        return raw_ops.SelectV2(defined, mode, raw_ops.Mul(raw_ops.ZerosLike(mode), float("nan")) + float("nan"))
+        message = "mode not defined when any concentration <= 1"
+        return self._defined(mode, defined, lambda: [assert_greater(self.concentration, 1.0, message=message)])
 
 
 class Exponential(Gamma):
-    """The exponential distribution of inverse scale ``rate``."""
+    """The exponential distribution of inverse scale ``rate``.
+
+    Args:
+      rate: The inverse of the mean, positive: a number or a tensor of any shape.
+      validate_args: True makes a `rate` and values that are not positive an error.
+      allow_nan_stats: False makes the mode, which is not defined, an error; True gives NaN.
+      name: The name scope of the distribution's ops.
+
+    >>> exponential = tf.distributions.Exponential(rate=4.0)
+    >>> float(tf.Session().run(exponential.mean()))
+    0.25
+    """
 
     def __init__(
         self, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"
@@ -251,7 +330,19 @@ class Exponential(Gamma):
 
 
 class Beta(TwoParameters):
-    """The beta distribution over [0, 1]."""
+    """The beta distribution over [0, 1].
+
+    Args:
+      concentration1: The weight toward 1, positive: a number or a tensor of any shape.
+      concentration0: The weight toward 0, positive, of a shape that broadcasts with `concentration1`.
+      validate_args: True makes parameters that are not positive an error, and `prob` of values outside (0, 1).
+      allow_nan_stats: False makes a mode that is not defined an error; True gives NaN.
+      name: The name scope of the distribution's ops.
+
+    >>> beta = tf.distributions.Beta(concentration1=1.0, concentration0=3.0)
+    >>> float(tf.Session().run(beta.mean()))
+    0.25
+    """
 
     def __init__(
         self, concentration1: Any = None, concentration0: Any = None, validate_args: bool = False,
@@ -262,14 +353,17 @@ class Beta(TwoParameters):
 
     @property
     def concentration1(self) -> Tensor:
+        """The weight toward 1."""
         return self._first
 
     @property
     def concentration0(self) -> Tensor:
+        """The weight toward 0."""
         return self._second
 
     @property
     def total_concentration(self) -> Any:
+        """The sum of both weights."""
         return self.concentration1 + self.concentration0
 
     def _sample_shaped(self, shape: Tensor, seed: int | None) -> Tensor:
@@ -286,6 +380,7 @@ class Beta(TwoParameters):
         return raw_ops.Lgamma(self.concentration1) + raw_ops.Lgamma(self.concentration0) - total
 
     def _log_prob(self, x: Any) -> Any:
+        x = self._valid(x, _between_zero_and_one)
         density = (self.concentration1 - 1.0) * raw_ops.Log(x) + (self.concentration0 - 1.0) * raw_ops.Log1p(-x)
         return density - self._log_normalization()
 
@@ -306,7 +401,23 @@ class Beta(TwoParameters):
     def _mode(self) -> Any:
         mode = (self.concentration1 - 1.0) / (self.total_concentration - 2.0)
         defined = raw_ops.LogicalAnd(self.concentration1 > 1.0, self.concentration0 > 1.0)  # type: ignore[operator]
-        return raw_ops.SelectV2(defined, mode, raw_ops.ZerosLike(mode) + float("nan"))
+        return self._defined(mode, defined, self._mode_assertions)
+
+    def _mode_assertions(self) -> list[Any]:
+        return [
+            assert_greater(concentration, 1.0, message=f"Mode undefined for {name} <= 1.")
+            for name, concentration in (
+                ("concentration1", self.concentration1),
+                ("concentration0", self.concentration0),
+            )
+        ]
+
+
+def _between_zero_and_one(x: Any) -> list[Any]:
+    return [
+        assert_positive(x, message="sample must be positive."),
+        assert_less(x, 1.0, message="sample must be less than `1`."),
+    ]
 
 
 # ---- divergences

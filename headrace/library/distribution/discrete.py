@@ -8,6 +8,12 @@ from headrace.core import dtypes
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
+from headrace.library.control.assertion import (
+    assert_equal,
+    assert_less_equal,
+    assert_near,
+    assert_non_negative,
+)
 from headrace.library.distribution.distribution import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats
 from headrace.library.network import softmax
 from headrace.library.network.loss_function import sigmoid_cross_entropy_with_logits
@@ -18,12 +24,13 @@ from headrace.library.tensor import array
 from headrace.library.tensor.creation import one_hot
 
 
-def _logits_and_probs(logits: Any, probs: Any, several: bool) -> tuple[Any, Any]:
+def _logits_and_probs(logits: Any, probs: Any, several: bool, validate_args: bool) -> tuple[Any, Any]:
     """Both forms, from whichever was given."""
     if (logits is None) == (probs is None):
         raise ValueError("Must pass probs or logits, but not both.")
     if probs is not None:
-        (parameter,) = floats(("probs", probs))
+        assertions = _sum_to_one if several else _at_most_one
+        (parameter,) = floats(("probs", probs), assertions=assertions if validate_args else None)
         with name_scope("logits"):
             log = raw_ops.Log(parameter)
             return (log if several else raw_ops.Sub(log, raw_ops.Log1p(-parameter), name="sub")), parameter
@@ -33,15 +40,59 @@ def _logits_and_probs(logits: Any, probs: Any, several: bool) -> tuple[Any, Any]
     )
 
 
+def _at_most_one(probs: Tensor) -> list[Any]:
+    return [
+        assert_non_negative(probs, message="probs has components less than 0."),
+        assert_less_equal(probs, 1.0, message="probs has components greater than 1."),
+    ]
+
+
+def _sum_to_one(probs: Tensor) -> list[Any]:
+    total = reduction.reduce_sum(probs, -1)
+    return [
+        assert_non_negative(probs, message="probs has components less than 0."),
+        assert_near(total, raw_ops.OnesLike(total), message="probs does not sum to 1."),
+    ]
+
+
+def _whole_numbers(x: Tensor) -> list[Any]:
+    """That values are 0, 1, 2..., whatever their type."""
+    if x.dtype.base_dtype == dtypes.bool:
+        return []
+    assertions = [assert_non_negative(x, message="Elements must be non-negative.")]
+    if x.dtype.is_floating:
+        assertions.append(assert_equal(x, raw_ops.Round(x), message="Elements must be whole numbers."))
+    return assertions
+
+
+def _zeros_and_ones(x: Tensor) -> list[Any]:
+    if x.dtype.base_dtype == dtypes.bool:
+        return []
+    return [*_whole_numbers(x), assert_less_equal(x, 1, message="Elements cannot exceed 1.")]
+
+
 class Bernoulli(Distribution):
-    """Zero or one, one with probability ``probs`` = sigmoid(``logits``)."""
+    """Zero or one, one with probability ``probs`` = sigmoid(``logits``).
+
+    Args:
+      logits: The log-odds of 1, a number or a tensor of any shape. Give either `logits` or `probs`.
+      probs: The probability of 1, in place of `logits`.
+      dtype: The type of samples.
+      validate_args: True makes `probs` outside [0, 1], and values other than 0 and 1, an error.
+      allow_nan_stats: Kept as an attribute: all moments are defined.
+      name: The name scope of the distribution's ops.
+
+    >>> coin = tf.distributions.Bernoulli(probs=0.25)
+    >>> float(tf.Session().run(coin.prob(1)))
+    0.25
+    """
 
     def __init__(
         self, logits: Any = None, probs: Any = None, dtype: Any = dtypes.int32, validate_args: bool = False,
         allow_nan_stats: bool = True, name: str = "Bernoulli",
     ) -> None:  # fmt: skip
         with name_scope(name, values=[logits, probs]) as scope:
-            self._logits, self._probs = _logits_and_probs(logits, probs, several=False)
+            self._logits, self._probs = _logits_and_probs(logits, probs, False, validate_args)
         super().__init__(
             dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats,
             {"logits": logits, "probs": probs, "dtype": dtype}, [self._logits, self._probs], scope.removesuffix("/"),
@@ -49,10 +100,12 @@ class Bernoulli(Distribution):
 
     @property
     def logits(self) -> Any:
+        """The log-odds of 1."""
         return self._logits
 
     @property
     def probs(self) -> Any:
+        """The probability of 1."""
         return self._probs
 
     def _batch_shape(self) -> TensorShape:
@@ -66,7 +119,7 @@ class Bernoulli(Distribution):
         return math.cast(raw_ops.Less(uniform, self._probs), self.dtype)
 
     def _log_prob(self, event: Any) -> Any:
-        event = math.cast(event, self._logits.dtype)
+        event = math.cast(self._valid(event, _zeros_and_ones), self._logits.dtype)
         ones = raw_ops.OnesLike(event) * raw_ops.OnesLike(self._logits)
         return raw_ops.Neg(sigmoid_cross_entropy_with_logits(labels=event * ones, logits=self._logits * ones))
 
@@ -84,14 +137,27 @@ class Bernoulli(Distribution):
 
 
 class Categorical(Distribution):
-    """A class number, with probabilities ``probs`` = softmax(``logits``) over the last axis."""
+    """A class number, with probabilities ``probs`` = softmax(``logits``) over the last axis.
+
+    Args:
+      logits: The unnormalised log probability of each class, [..., classes]. Give either `logits` or `probs`.
+      probs: The probability of each class, in place of `logits`.
+      dtype: The type of samples.
+      validate_args: True makes `probs` that do not add up to 1, and values that are no whole numbers, an error.
+      allow_nan_stats: Kept as an attribute: all moments are defined.
+      name: The name scope of the distribution's ops.
+
+    >>> die = tf.distributions.Categorical(probs=[0.25, 0.75])
+    >>> tf.Session().run(die.mode())
+    np.int32(1)
+    """
 
     def __init__(
         self, logits: Any = None, probs: Any = None, dtype: Any = dtypes.int32, validate_args: bool = False,
         allow_nan_stats: bool = True, name: str = "Categorical",
     ) -> None:  # fmt: skip
         with name_scope(name, values=[logits, probs]) as scope:
-            self._logits, self._probs = _logits_and_probs(logits, probs, several=True)
+            self._logits, self._probs = _logits_and_probs(logits, probs, True, validate_args)
             if self._logits.shape.ndims is None:
                 raise ValueError("Categorical needs logits or probs of known rank")
             sizes: Any = array.shape(self._logits)
@@ -106,10 +172,12 @@ class Categorical(Distribution):
 
     @property
     def logits(self) -> Any:
+        """The unnormalised log probability of each class."""
         return self._logits
 
     @property
     def probs(self) -> Any:
+        """The probability of each class."""
         return self._probs
 
     @property
@@ -133,7 +201,7 @@ class Categorical(Distribution):
 
     def _spread(self, k: Any) -> tuple[Any, Any]:
         """Class numbers and logits of the same batch shape."""
-        k = math.cast(k, dtypes.int32)
+        k = math.cast(self._valid(k, _whole_numbers), dtypes.int32)
         if k.shape.is_fully_defined() and k.shape.as_list() == self._logits.shape.as_list()[:-1]:
             return k, self._logits
         logits = self._logits * array.expand_dims(raw_ops.OnesLike(math.cast(k, self._logits.dtype)), -1)

@@ -15,13 +15,22 @@ from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library.numeric import math
-from headrace.library.scope import name_scope
+from headrace.library.control.assertion import Assert
+from headrace.library.control.dependency import with_dependencies
+from headrace.library.numeric import math, reduction
+from headrace.library.scope import control_dependencies, name_scope
 from headrace.library.tensor import array
 
 
 class ReparameterizationType:
-    """Whether gradients pass through samples to the parameters."""
+    """Whether gradients pass through samples to the parameters.
+
+    Args:
+      rep_type: A name for the type, shown by `repr`.
+
+    >>> tf.distributions.Normal(0.0, 1.0).reparameterization_type
+    <Reparameterization Type: FULLY_REPARAMETERIZED>
+    """
 
     def __init__(self, rep_type: str) -> None:
         self._rep_type = rep_type
@@ -35,7 +44,22 @@ NOT_REPARAMETERIZED = ReparameterizationType("NOT_REPARAMETERIZED")
 
 
 class Distribution:
-    """Base class.  A subclass gives ``_log_prob`` (or ``_prob``), ``_sample_n`` and whatever moments it has."""
+    """Base class.  A subclass gives ``_log_prob`` (or ``_prob``), ``_sample_n`` and whatever moments it has.
+
+    Args:
+      dtype: The type of samples.
+      reparameterization_type: Whether gradients pass through samples: `tf.distributions.FULLY_REPARAMETERIZED`
+        or `tf.distributions.NOT_REPARAMETERIZED`.
+      validate_args: True lets subclasses check parameters and values when a step computes them.
+      allow_nan_stats: False makes a moment that is not defined an error of the step; True gives NaN.
+      parameters: The arguments of the subclass's constructor, with which `copy` makes another distribution.
+      graph_parents: The tensors that the distribution is made of.
+      name: The name scope of the distribution's ops; None for the name of the class.
+
+    >>> normal = tf.distributions.Normal(loc=[0.0, 1.0], scale=1.0)
+    >>> isinstance(normal, tf.distributions.Distribution), normal.batch_shape.as_list()
+    (True, [2])
+    """
 
     def __init__(
         self, dtype: DType, reparameterization_type: ReparameterizationType, validate_args: bool,
@@ -54,46 +78,57 @@ class Distribution:
 
     @property
     def name(self) -> str:
+        """The name of the distribution's ops."""
         return self._name
 
     @property
     def dtype(self) -> DType:
+        """The type of samples."""
         return self._dtype
 
     @property
     def parameters(self) -> dict[str, Any]:
+        """The arguments of the constructor."""
         return dict(self._parameters)
 
     @property
     def reparameterization_type(self) -> ReparameterizationType:
+        """Whether gradients pass through samples to the parameters."""
         return self._reparameterization_type
 
     @property
     def allow_nan_stats(self) -> bool:
+        """What was given as `allow_nan_stats`."""
         return self._allow_nan_stats
 
     @property
     def validate_args(self) -> bool:
+        """What was given as `validate_args`."""
         return self._validate_args
 
     @property
     def batch_shape(self) -> TensorShape:
+        """The shape of the parameters, broadcast, as far as it is known."""
         return self._batch_shape()
 
     @property
     def event_shape(self) -> TensorShape:
+        """The shape of one draw: that of a scalar."""
         return TensorShape([])
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
+        """Whether one draw is a scalar, as a tensor."""
         return convert_to_tensor(True, name=name)
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        """The shape of the parameters, broadcast, as an int32 vector."""
         with self._scope(name):
             if self.batch_shape.is_fully_defined():
                 return convert_to_tensor(self.batch_shape.as_list(), "int32", name="batch_shape")
             return self._batch_shape_tensor()
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
+        """The shape of one draw as an int32 vector."""
         with self._scope(name):
             return convert_to_tensor([], "int32", name="event_shape")
 
@@ -122,15 +157,19 @@ class Distribution:
             return self._sample_shaped(array.concat([vector, batch], 0), seed)
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
+        """The logarithm of the density, or of the probability, of a value."""
         return self._of_value("log_prob", value, name, lambda x: raw_ops.Log(self._prob(x)))
 
     def prob(self, value: Any, name: str = "prob") -> Tensor:
+        """The density, or the probability, of a value."""
         return self._of_value("prob", value, name, lambda x: raw_ops.Exp(self._log_prob(x)))
 
     def cdf(self, value: Any, name: str = "cdf") -> Tensor:
+        """The cumulative distribution function at a value."""
         return self._of_value("cdf", value, name, lambda x: raw_ops.Exp(self._log_cdf(x)))
 
     def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
+        """The logarithm of the cumulative distribution function at a value."""
         return self._of_value("log_cdf", value, name, lambda x: raw_ops.Log(self._cdf(x)))
 
     def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
@@ -138,35 +177,45 @@ class Distribution:
         return self._of_value("survival_function", value, name, lambda x: 1.0 - self._cdf(x))
 
     def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
+        """The logarithm of one minus the cumulative distribution function."""
         return self._of_value(
             "log_survival_function", value, name, lambda x: raw_ops.Log1p(-self._cdf(x))
         )  # fmt: skip
 
     def quantile(self, value: Any, name: str = "quantile") -> Tensor:
+        """The value at which the cumulative distribution function is the given one."""
         return self._of_value("quantile", value, name)
 
     def entropy(self, name: str = "entropy") -> Tensor:
+        """The entropy, in nats."""
         return self._moment("entropy", name)
 
     def mean(self, name: str = "mean") -> Tensor:
+        """The mean."""
         return self._moment("mean", name)
 
     def mode(self, name: str = "mode") -> Tensor:
+        """The most probable value."""
         return self._moment("mode", name)
 
     def variance(self, name: str = "variance") -> Tensor:
+        """The variance."""
         return self._moment("variance", name, lambda: raw_ops.Square(self._stddev()))
 
     def stddev(self, name: str = "stddev") -> Tensor:
+        """The standard deviation."""
         return self._moment("stddev", name, lambda: raw_ops.Sqrt(self._variance()))
 
     def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Tensor:
+        """The cross entropy of this distribution and another one, in nats."""
         with self._scope(name):
-            return raw_ops.AddV2(self._own("entropy")(), kl_divergence(self, other), name="add")
+            divergence = kl_divergence(self, other, self._allow_nan_stats)
+            return raw_ops.AddV2(self._own("entropy")(), divergence, name="add")
 
     def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Tensor:
+        """The Kullback-Leibler divergence of this distribution from another one."""
         with self._scope(name):
-            return kl_divergence(self, other)
+            return kl_divergence(self, other, self._allow_nan_stats)
 
     # ---- for subclasses
 
@@ -178,6 +227,16 @@ class Distribution:
 
     def _sample_shaped(self, shape: Tensor, seed: int | None) -> Tensor:
         raise NotImplementedError(f"sample is not implemented: {type(self).__name__}")
+
+    def _valid(self, value: Any, assertions: Callable[[Any], list[Any]]) -> Any:
+        """A value that, with ``validate_args``, waits for the assertions about it."""
+        return with_dependencies(assertions(value), value) if self._validate_args else value
+
+    def _defined(self, value: Any, defined: Any, assertions: Callable[[], list[Any]]) -> Any:
+        """A moment, with NaN where it is not ``defined``; without ``allow_nan_stats`` it waits for assertions that it is."""
+        if self._allow_nan_stats:
+            return raw_ops.SelectV2(defined, value, raw_ops.ZerosLike(value) + float("nan"))
+        return with_dependencies(assertions(), value)
 
     def _scope(self, name: str, values: Any = ()) -> Any:
         return name_scope(f"{self._name}/{name}", values=[*self._graph_parents, *values])
@@ -222,16 +281,17 @@ _METHODS = (
 )  # fmt: skip
 
 
-def floats(*values: tuple[str, Any]) -> list[Tensor]:
-    """Parameters as tensors of one floating dtype: that of the first tensor among them, or float32."""
+def floats(*values: tuple[str, Any], assertions: Callable[..., list[Any]] | None = None) -> list[Tensor]:
+    """Parameters as tensors of one floating dtype, that of the first tensor among them or float32, once assertions hold."""
     dtype = next((v.dtype.base_dtype for _, v in values if hasattr(v, "dtype") and hasattr(v, "graph")), None)
     tensors = []
     for name, value in values:
         tensor = convert_to_tensor(value, dtype, name=f"{name}/input")
         tensor = tensor if tensor.dtype.is_floating else math.cast(tensor, "float32")
         dtype = tensor.dtype.base_dtype
-        tensors.append(raw_ops.Identity(tensor, name=name))
-    return tensors
+        tensors.append(tensor)
+    with control_dependencies(assertions(*tensors) if assertions is not None else []):
+        return [raw_ops.Identity(tensor, name=name) for (name, _), tensor in zip(values, tensors, strict=True)]
 
 
 # ---- divergences
@@ -240,7 +300,18 @@ _divergences: dict[tuple[type, type], Callable[..., Any]] = {}
 
 
 class RegisterKL:
-    """Decorator of a function (a, b, name) that gives the Kullback-Leibler divergence of two classes of distributions."""
+    """Decorator of a function (a, b, name) that gives the Kullback-Leibler divergence of two classes of distributions.
+
+    Args:
+      dist_cls_a: The class of the first distribution.
+      dist_cls_b: The class of the second distribution.
+
+    >>> class Fixed(tf.distributions.Normal):
+    ...     "Never differs from another one."
+    >>> rule = tf.distributions.RegisterKL(Fixed, Fixed)(lambda a, b, name=None: tf.constant(0.0))
+    >>> tf.Session().run(tf.distributions.kl_divergence(Fixed(0.0, 1.0), Fixed(2.0, 1.0)))
+    np.float32(0.0)
+    """
 
     def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:
         self._key = (dist_cls_a, dist_cls_b)
@@ -260,14 +331,37 @@ class RegisterKL:
 def kl_divergence(
     distribution_a: Distribution, distribution_b: Distribution, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
-    """``KL(a || b)``, the expected difference of log probabilities under ``a``."""
+    """``KL(a || b)``, the expected difference of log probabilities under ``a``.
+
+    Args:
+      distribution_a: The distribution under which the mean is taken.
+      distribution_b: The distribution it is compared with; the two classes must have a registered divergence.
+      allow_nan_stats: False makes a divergence that is NaN an error of the step.
+      name: A name for the ops.
+
+    Returns:
+      A tensor of the broadcast batch shape of the two.
+
+    >>> a, b = tf.distributions.Normal(0.0, 1.0), tf.distributions.Normal(2.0, 1.0)
+    >>> float(tf.Session().run(tf.distributions.kl_divergence(a, b)))
+    2.0
+    """
     for class_a in type(distribution_a).__mro__:
         for class_b in type(distribution_b).__mro__:
             rule = _divergences.get((class_a, class_b))
             if rule is not None:
                 with name_scope("KullbackLeibler"):
-                    return rule(distribution_a, distribution_b, name=name)
+                    divergence = rule(distribution_a, distribution_b, name=name)
+                    return divergence if allow_nan_stats else _without_nan(divergence, distribution_a, distribution_b)
     raise NotImplementedError(
         "No KL(distribution_a || distribution_b) registered for distribution_a type "
         f"{type(distribution_a).__name__} and distribution_b type {type(distribution_b).__name__}"
     )
+
+
+def _without_nan(divergence: Tensor, a: Distribution, b: Distribution) -> Tensor:
+    has_nan = reduction.reduce_any(raw_ops.IsNan(divergence))
+    message = (
+        f"KL calculation between {a.name} and {b.name} returned NaN values (and was called with allow_nan_stats=False):"
+    )
+    return with_dependencies([Assert(raw_ops.LogicalNot(has_nan), [message, divergence])], divergence)  # type: ignore[no-any-return]

@@ -63,6 +63,19 @@ class RNNCell(Layer):
     """Base class of cells.  A subclass gives ``state_size``, ``output_size`` and ``call(inputs, state)``.
 
     Variables made with ``tf.get_variable`` in ``call`` belong to the cell; they are named ``<scope>/<cell>/<variable>``.
+
+    Args:
+      trainable: False keeps the variables out of `tf.trainable_variables()`.
+      name: The name of the cell, under which its variables are; None for a name made of the class's.
+      dtype: The type of the variables; None takes that of the first inputs.
+      **kwargs: `_reuse`, True to use variables that exist, and the further arguments of `tf.layers.Layer`.
+
+    >>> class Counter(tf.nn.rnn_cell.RNNCell):
+    ...     state_size = output_size = 1
+    ...     def call(self, inputs, state):
+    ...         return inputs, state + 1.0
+    >>> tf.Session().run(Counter()(tf.zeros([1, 1]), tf.zeros([1, 1])))
+    (array([[0.]], dtype=float32), array([[1.]], dtype=float32))
     """
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
@@ -122,7 +135,17 @@ class RNNCell(Layer):
 
 
 class LayerRNNCell(RNNCell):
-    """A cell that makes its variables in ``build``, as layers do, under its own name."""
+    """A cell that makes its variables in ``build``, as layers do, under its own name.
+
+    Args:
+      trainable: False keeps the variables out of `tf.trainable_variables()`.
+      name: The name of the cell, under which its variables are; None for a name made of the class's.
+      dtype: The type of the variables; None takes that of the first inputs.
+      **kwargs: `_reuse`, True to use variables that exist, and the further arguments of `tf.layers.Layer`.
+
+    >>> isinstance(tf.nn.rnn_cell.GRUCell(4), tf.contrib.rnn.LayerRNNCell)
+    True
+    """
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)

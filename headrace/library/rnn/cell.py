@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.graph.convert import constant
-from headrace.library.layers.named import get_activation, get_initializer
+from headrace.library.layers import activations
+from headrace.library.layers.initializers import get as get_initializer
 from headrace.library.layers.spec import InputSpec
 from headrace.library.linalg.matrix import matmul
 from headrace.library.network.activation import bias_add
@@ -27,12 +28,13 @@ class LSTMStateTuple(NamedTuple):
 
     @property
     def dtype(self) -> Any:
+        """The type of `c` and `h`, which must be the same."""
         if self.c.dtype != self.h.dtype:
             raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
         return self.c.dtype
 
 
-class _UnitsCell(LayerRNNCell):
+class UnitsCell(LayerRNNCell):
     """What the cells of ``num_units`` share: their state is as wide as their output."""
 
     def __init__(
@@ -42,7 +44,7 @@ class _UnitsCell(LayerRNNCell):
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
         self.input_spec = InputSpec(ndim=2)
         self._num_units = num_units
-        self._activation = get_activation(activation) or math.tanh
+        self._activation = activations.get(activation) if activation else math.tanh
 
     @property
     def state_size(self) -> Any:
@@ -56,8 +58,16 @@ class _UnitsCell(LayerRNNCell):
         return {**super().get_config(), "num_units": self._num_units, "reuse": self._reuse}
 
 
-class BasicRNNCell(_UnitsCell):
+class BasicRNNCell(UnitsCell):
     """``output = new_state = tanh(W [inputs, state] + b)``.
+
+    Args:
+      num_units: The width of the state and of the output.
+      activation: A function of the new state, or its name; None for tanh.
+      reuse: True to use variables that exist; None or False to make them.
+      name: The name of the cell, under which its variables are; None for `basic_rnn_cell`.
+      dtype: The type of the variables; None takes that of the first inputs.
+      **kwargs: Further arguments of `tf.layers.Layer`, such as `trainable`.
 
     >>> cell = tf.nn.rnn_cell.BasicRNNCell(4)
     >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
@@ -74,11 +84,26 @@ class BasicRNNCell(_UnitsCell):
         return output, output
 
 
-class GRUCell(_UnitsCell):
+class GRUCell(UnitsCell):
     """Gated recurrent unit (Cho et al., 2014): gates ``r`` and ``u``, then a candidate state.
 
     ``bias_initializer`` is 1 for the gates and 0 for the candidate unless given.
+
+    Args:
+      num_units: The width of the state and of the output.
+      activation: A function of the candidate state, or its name; None for tanh.
+      reuse: True to use variables that exist; None or False to make them.
+      kernel_initializer: What the matrices start from; None for the initializer of the variable scope.
+      bias_initializer: What the biases start from; None for 1 in the gates and 0 in the candidate.
+      name: The name of the cell, under which its variables are; None for `gru_cell`.
+      dtype: The type of the variables; None takes that of the first inputs.
+      **kwargs: Further arguments of `tf.layers.Layer`, such as `trainable`.
+
+    >>> cell = tf.nn.rnn_cell.GRUCell(4)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
     """
+
+    _names = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
 
     def __init__(
         self, num_units: int, activation: Any = None, reuse: Any = None, kernel_initializer: Any = None,
@@ -91,13 +116,14 @@ class GRUCell(_UnitsCell):
     def build(self, input_shape: Any) -> None:
         width, units = input_depth(input_shape) + self._num_units, self._num_units
         bias, kernels = self._bias_initializer, self._kernel_initializer
-        self._gate_kernel = self.add_weight("gates/kernel", shape=[width, 2 * units], initializer=kernels)
+        gate_kernel, gate_bias, candidate_kernel, candidate_bias = self._names
+        self._gate_kernel = self.add_weight(gate_kernel, shape=[width, 2 * units], initializer=kernels)
         self._gate_bias = self.add_weight(
-            "gates/bias", shape=[2 * units], initializer=initializers.Constant(1.0) if bias is None else bias
+            gate_bias, shape=[2 * units], initializer=initializers.Constant(1.0) if bias is None else bias
         )
-        self._candidate_kernel = self.add_weight("candidate/kernel", shape=[width, units], initializer=kernels)
+        self._candidate_kernel = self.add_weight(candidate_kernel, shape=[width, units], initializer=kernels)
         self._candidate_bias = self.add_weight(
-            "candidate/bias", shape=[units], initializer=initializers.Zeros() if bias is None else bias
+            candidate_bias, shape=[units], initializer=initializers.Zeros() if bias is None else bias
         )
         self.built = True
 
@@ -110,8 +136,18 @@ class GRUCell(_UnitsCell):
         return new_h, new_h
 
 
-class BasicLSTMCell(_UnitsCell):
+class BasicLSTMCell(UnitsCell):
     """Long short-term memory (Zaremba et al., 2014), without peepholes, clipping or projection.
+
+    Args:
+      num_units: The width of the output and of the two halves of the state.
+      forget_bias: What is added to the forget gate, so that a new cell remembers.
+      state_is_tuple: True for states (c, h) as `LSTMStateTuple`; False for both joined in one tensor.
+      activation: A function of the candidate and of `c`, or its name; None for tanh.
+      reuse: True to use variables that exist; None or False to make them.
+      name: The name of the cell, under which its variables are; None for `basic_lstm_cell`.
+      dtype: The type of the variables; None takes that of the first inputs.
+      **kwargs: Further arguments of `tf.layers.Layer`, such as `trainable`.
 
     >>> cell = tf.nn.rnn_cell.BasicLSTMCell(4)
     >>> output, (c, h) = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
@@ -152,8 +188,31 @@ class BasicLSTMCell(_UnitsCell):
         return {**super().get_config(), **own}
 
 
-class LSTMCell(_UnitsCell):
-    """Long short-term memory with optional peepholes, clipping and a projection of the output (Sak et al., 2014)."""
+class LSTMCell(UnitsCell):
+    """Long short-term memory with optional peepholes, clipping and a projection of the output (Sak et al., 2014).
+
+    Args:
+      num_units: The width of the state `c`, and of the output if there is no projection.
+      use_peepholes: True lets the gates see `c`.
+      cell_clip: The bound of each element of `c`, which is clipped to [-cell_clip, cell_clip]; None for no bound.
+      initializer: What the matrices start from; None for the initializer of the variable scope.
+      num_proj: The width of the output after a projection; None for no projection.
+      proj_clip: The bound of each element of the projected output; None for no bound.
+      num_unit_shards: Into how many pieces the matrix of the gates is divided; None for one variable.
+      num_proj_shards: Into how many pieces the matrix of the projection is divided; None for one variable.
+      forget_bias: What is added to the forget gate, so that a new cell remembers.
+      state_is_tuple: True for states (c, h) as `LSTMStateTuple`; False for both joined in one tensor.
+      activation: A function of the candidate and of `c`, or its name; None for tanh.
+      reuse: True to use variables that exist; None or False to make them.
+      name: The name of the cell, under which its variables are; None for `lstm_cell`.
+      dtype: The type of the variables; None takes that of the first inputs.
+      **kwargs: Further arguments of `tf.layers.Layer`, such as `trainable`.
+
+    >>> cell = tf.nn.rnn_cell.LSTMCell(4, use_peepholes=True, num_proj=2)
+    >>> output, state = cell(tf.zeros([1, 3]), cell.zero_state(1, tf.float32))
+    >>> output.shape.as_list(), state.c.shape.as_list()
+    ([1, 2], [1, 4])
+    """
 
     def __init__(
         self, num_units: int, use_peepholes: bool = False, cell_clip: float | None = None, initializer: Any = None,

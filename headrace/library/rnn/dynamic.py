@@ -49,6 +49,21 @@ def dynamic_rnn(
     With ``time_major`` inputs and outputs are [time, batch, ...].  With ``sequence_length`` outputs past the end of a
     sequence are zero and the final state is the one at its end.
 
+    Args:
+      cell: The cell, with which each step is computed.
+      inputs: A tensor [batch, time, ...], or a nested structure of such tensors.
+      sequence_length: The length of each sequence, an integer vector [batch]; None if all have all the steps.
+      initial_state: The state before the first step; None for zeros of type `dtype`.
+      dtype: The type of the initial state and of the outputs. It must be given if `initial_state` is None.
+      parallel_iterations: How many steps of the loop may be under way together; None for 32.
+      swap_memory: True keeps what the gradient needs in the host's memory.
+      time_major: True if inputs and outputs are [time, batch, ...].
+      scope: The variable scope, or its name; None for `rnn`.
+
+    Returns:
+      The outputs [batch, time, size], nested like the cell's `output_size`, and the final state, nested like its
+      `state_size`.
+
     >>> cell = tf.nn.rnn_cell.BasicLSTMCell(4)
     >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.zeros([2, 5, 3]), dtype=tf.float32)
     """
@@ -214,6 +229,27 @@ def bidirectional_dynamic_rnn(
     """One cell forward and one backward: ((outputs forward, outputs backward), (state forward, state backward)).
 
     The backward outputs are in the order of the inputs: both outputs at a position have seen the input there.
+
+    Args:
+      cell_fw: The cell that goes from the first step to the last.
+      cell_bw: The cell that goes from the last step to the first.
+      inputs: A tensor [batch, time, ...], or a nested structure of such tensors.
+      sequence_length: The length of each sequence, an integer vector [batch]; None if all have all the steps.
+      initial_state_fw: The state of `cell_fw` before its first step; None for zeros of type `dtype`.
+      initial_state_bw: The state of `cell_bw` before its first step; None for zeros of type `dtype`.
+      dtype: The type of the initial states and of the outputs. It must be given if an initial state is None.
+      parallel_iterations: How many steps of a loop may be under way together; None for 32.
+      swap_memory: True keeps what the gradient needs in the host's memory.
+      time_major: True if inputs and outputs are [time, batch, ...].
+      scope: The variable scope, or its name; None for `bidirectional_rnn`.
+
+    Returns:
+      Two pairs: the outputs [batch, time, size] of both cells, and their final states.
+
+    >>> cells = [tf.nn.rnn_cell.GRUCell(4) for _ in range(2)]
+    >>> outputs, states = tf.nn.bidirectional_dynamic_rnn(*cells, tf.zeros([2, 5, 3]), dtype=tf.float32)
+    >>> tf.concat(outputs, 2).shape.as_list()
+    [2, 5, 8]
     """
     assert_like_cell(cell_fw, "cell_fw")
     assert_like_cell(cell_bw, "cell_bw")
@@ -242,7 +278,30 @@ def stack_bidirectional_dynamic_rnn(
     initial_states_bw: Any = None, dtype: Any = None, sequence_length: Any = None,
     parallel_iterations: int | None = None, time_major: bool = False, scope: Any = None, swap_memory: bool = False,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:  # fmt: skip
-    """Bidirectional layers one on top of the other: (joined outputs, states forward, states backward)."""
+    """Bidirectional layers one on top of the other: (joined outputs, states forward, states backward).
+
+    Args:
+      cells_fw: A list with the forward cell of each layer, the lowest first.
+      cells_bw: A list with the backward cell of each layer, as many as forward ones.
+      inputs: A tensor [batch, time, ...].
+      initial_states_fw: A list with the initial state of each forward cell; None for zeros of type `dtype`.
+      initial_states_bw: A list with the initial state of each backward cell; None for zeros of type `dtype`.
+      dtype: The type of the initial states. It must be given if they are None.
+      sequence_length: The length of each sequence, an integer vector [batch]; None if all have all the steps.
+      parallel_iterations: How many steps of a loop may be under way together; None for 32.
+      time_major: True if inputs and outputs are [time, batch, ...].
+      scope: The variable scope, or its name; None for `stack_bidirectional_rnn`.
+      swap_memory: True keeps what the gradient needs in the host's memory.
+
+    Returns:
+      The outputs of the highest layer, forward and backward joined along the last axis; a tuple with the final state of
+      each forward cell; the same for the backward cells.
+
+    >>> fw, bw = [tf.nn.rnn_cell.GRUCell(4)], [tf.nn.rnn_cell.GRUCell(4)]
+    >>> outputs, _, _ = tf.contrib.rnn.stack_bidirectional_dynamic_rnn(fw, bw, tf.zeros([2, 5, 3]), dtype=tf.float32)
+    >>> outputs.shape.as_list()
+    [2, 5, 8]
+    """
     check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw, current = [], [], inputs
     with variable_scope(scope or "stack_bidirectional_rnn"):

@@ -4,23 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core import dtypes
-from headrace.library.layers.named import get_activation
+from headrace.library.layers import activations
 from headrace.library.linalg.matrix import matmul
-from headrace.library.network.activation import relu
+from headrace.library.network.activation import bias_add, relu
 from headrace.library.network.dropout import dropout
-from headrace.library.network.normalization import batch_normalization, moments
 from headrace.library.numeric import math
 from headrace.library.rnn.base import LayerRNNCell, RNNCell, input_depth
 from headrace.library.rnn.cell import GRUCell, LSTMCell, LSTMStateTuple
+from headrace.library.rnn.layer_norm import layer_norm
 from headrace.library.rnn.linear import Linear
 from headrace.library.state import initializers
-from headrace.library.state.variable_scope import get_variable, variable_scope
+from headrace.library.state.variable_scope import get_variable
 from headrace.library.tensor import array
 
 
 class LayerNormBasicLSTMCell(RNNCell):
-    """LSTM with layer normalisation (Ba et al., 2016) and dropout of the candidate (Semeniuta et al., 2016)."""
+    """LSTM with layer normalisation (Ba et al., 2016) and dropout of the candidate (Semeniuta et al., 2016).
+
+    Args:
+      num_units: The width of the output and of the two halves of the state.
+      forget_bias: What is added to the forget gate, so that a new cell remembers.
+      input_size: Accepted and not used: the width of the inputs is known when the cell is called.
+      activation: A function of the candidate and of `c`, or its name.
+      layer_norm: False leaves the normalisation out.
+      norm_gain: What the gains of the normalisation start from.
+      norm_shift: What the shifts of the normalisation start from.
+      dropout_keep_prob: The probability to keep an element of the candidate, a number or a scalar tensor; 1.0 for no dropout.
+      dropout_prob_seed: The seed of the dropout.
+      reuse: True to use variables that exist; None or False to make them.
+
+    >>> cell = tf.contrib.rnn.LayerNormBasicLSTMCell(4)
+    >>> output, (c, h) = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    """
 
     def __init__(
         self, num_units: int, forget_bias: float = 1.0, input_size: Any = None, activation: Any = math.tanh,
@@ -29,7 +44,7 @@ class LayerNormBasicLSTMCell(RNNCell):
     ) -> None:  # fmt: skip
         super().__init__(_reuse=reuse)
         self._num_units = num_units
-        self._activation = get_activation(activation)
+        self._activation = activations.get(activation)
         self._forget_bias = forget_bias
         self._keep_prob = dropout_keep_prob
         self._seed = dropout_prob_seed
@@ -48,8 +63,7 @@ class LayerNormBasicLSTMCell(RNNCell):
     def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         c, h = state
         args = array.concat([inputs, h], 1)
-        gates = Linear(args, 4 * self._num_units, not self._layer_norm)(args)
-        i, j, f, o = array.split(value=gates, num_or_size_splits=4, axis=1)
+        i, j, f, o = array.split(value=self._linear(args), num_or_size_splits=4, axis=1)
         i, j, f, o = (
             self._norm(i, "input"),
             self._norm(j, "transform"),
@@ -64,20 +78,29 @@ class LayerNormBasicLSTMCell(RNNCell):
         new_h = self._activation(new_c) * math.sigmoid(o)
         return new_h, LSTMStateTuple(new_c, new_h)
 
+    def _linear(self, args: Any) -> Any:
+        """The gates; their bias starts from the initializer of the variable scope, as in TF1."""
+        width, dtype = 4 * self._num_units, args.dtype.base_dtype
+        gates = matmul(args, get_variable("kernel", [input_depth(args.shape), width], dtype))
+        return gates if self._layer_norm else bias_add(gates, get_variable("bias", [width], dtype))
+
     def _norm(self, x: Any, scope: str) -> Any:
-        if not self._layer_norm:
-            return x
-        dtype, shape = x.dtype.base_dtype, [input_depth(x.shape)]
-        with variable_scope(scope):
-            gamma = get_variable("gamma", shape, dtype, initializer=initializers.Constant(self._norm_gain))
-            beta = get_variable("beta", shape, dtype, initializer=initializers.Constant(self._norm_shift))
-            mean, variance = moments(x, [1], keepdims=True)
-            epsilon = 1e-3 if dtype == dtypes.float16 else 1e-12
-            return batch_normalization(x, mean, variance, beta, gamma, epsilon)
+        return layer_norm(x, scope, self._norm_gain, self._norm_shift) if self._layer_norm else x
 
 
 class NASCell(LayerRNNCell):
-    """The cell found by neural architecture search (Zoph and Le, 2017)."""
+    """The cell found by neural architecture search (Zoph and Le, 2017).
+
+    Args:
+      num_units: The width of the state `c`, and of the output if there is no projection.
+      num_proj: The width of the output after a projection; None for no projection.
+      use_bias: True adds a bias to the recurrent part.
+      reuse: True to use variables that exist; None or False to make them.
+      **kwargs: Further arguments of `tf.layers.Layer`, such as `name`.
+
+    >>> cell = tf.contrib.rnn.NASCell(4)
+    >>> output, (c, h) = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    """
 
     def __init__(
         self, num_units: int, num_proj: int | None = None, use_bias: bool = False, reuse: Any = None, **kwargs: Any
@@ -125,7 +148,18 @@ class NASCell(LayerRNNCell):
 
 
 class UGRNNCell(RNNCell):
-    """Update-gate RNN (Collins et al., 2016): one gate between the old state and the new candidate."""
+    """Update-gate RNN (Collins et al., 2016): one gate between the old state and the new candidate.
+
+    Args:
+      num_units: The width of the state and of the output.
+      initializer: What the matrix starts from; None for the initializer of the variable scope.
+      forget_bias: What is added to the gate, so that a new cell remembers.
+      activation: A function of the candidate state, or its name.
+      reuse: True to use variables that exist; None or False to make them.
+
+    >>> cell = tf.contrib.rnn.UGRNNCell(4)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    """
 
     def __init__(
         self, num_units: int, initializer: Any = None, forget_bias: float = 1.0, activation: Any = math.tanh,
@@ -135,7 +169,7 @@ class UGRNNCell(RNNCell):
         self._num_units = num_units
         self._initializer = initializer
         self._forget_bias = forget_bias
-        self._activation = get_activation(activation)
+        self._activation = activations.get(activation)
 
     @property
     def state_size(self) -> Any:
@@ -155,7 +189,20 @@ class UGRNNCell(RNNCell):
 
 
 class LSTMBlockCell(LSTMCell):
-    """The LSTM of TF1's fused kernel, under its name and with its arguments; the compiler does the fusing here."""
+    """The LSTM of TF1's fused kernel, under its name and with its arguments; the compiler does the fusing here.
+
+    Args:
+      num_units: The width of the output and of the two halves of the state.
+      forget_bias: What is added to the forget gate, so that a new cell remembers.
+      cell_clip: The bound of each element of `c`; None, 0 or a negative number for no bound.
+      use_peephole: True lets the gates see `c`.
+      dtype: The type of the variables; None takes that of the first inputs.
+      reuse: True to use variables that exist; None or False to make them.
+      name: The name of the cell, under which its variables are.
+
+    >>> cell = tf.contrib.rnn.LSTMBlockCell(4)
+    >>> output, (c, h) = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    """
 
     def __init__(
         self, num_units: int, forget_bias: float = 1.0, cell_clip: float | None = None, use_peephole: bool = False,
@@ -169,7 +216,19 @@ class LSTMBlockCell(LSTMCell):
 
 
 class GRUBlockCell(GRUCell):
-    """The GRU of TF1's fused kernel, under its name and with its arguments."""
+    """The GRU of TF1's fused kernel, with its arguments and the names of its variables: ``w_ru``, ``b_ru``, ``w_c``, ``b_c``.
+
+    Args:
+      num_units: The width of the state and of the output. Give either `num_units` or `cell_size`.
+      cell_size: An older name of `num_units`.
+      reuse: True to use variables that exist; None or False to make them.
+      name: The name of the cell, under which its variables are.
+
+    >>> cell = tf.contrib.rnn.GRUBlockCell(4)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    """
+
+    _names = ("w_ru", "b_ru", "w_c", "b_c")
 
     def __init__(
         self, num_units: int | None = None, cell_size: int | None = None, reuse: Any = None, name: str = "gru_cell"
@@ -180,4 +239,16 @@ class GRUBlockCell(GRUCell):
 
 
 class GRUBlockCellV2(GRUBlockCell):
-    """Temporary name of TF1's GRUBlockCell with other variable names; the same here."""
+    """TF1's GRUBlockCell with the names of variables that `tf.nn.rnn_cell.GRUCell` has.
+
+    Args:
+      num_units: The width of the state and of the output. Give either `num_units` or `cell_size`.
+      cell_size: An older name of `num_units`.
+      reuse: True to use variables that exist; None or False to make them.
+      name: The name of the cell, under which its variables are.
+
+    >>> cell = tf.contrib.rnn.GRUBlockCellV2(4)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    """
+
+    _names = GRUCell._names

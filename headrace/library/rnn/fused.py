@@ -15,7 +15,11 @@ from headrace.library.tensor import array
 
 
 class FusedRNNCell:
-    """``outputs, state = cell(inputs)`` for inputs [time, batch, size]."""
+    """``outputs, state = cell(inputs)`` for inputs [time, batch, size].
+
+    >>> issubclass(tf.contrib.rnn.LSTMBlockFusedCell, tf.contrib.rnn.FusedRNNCell)
+    True
+    """
 
     def __call__(
         self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
@@ -24,7 +28,15 @@ class FusedRNNCell:
 
 
 class FusedRNNCellAdaptor(FusedRNNCell):
-    """A fused cell from a cell."""
+    """A fused cell from a cell.
+
+    Args:
+      cell: The cell, with which each step is computed.
+      use_dynamic_rnn: True runs the steps in a loop; False puts each step into the graph, whose number must be known then.
+
+    >>> cell = tf.contrib.rnn.FusedRNNCellAdaptor(tf.nn.rnn_cell.GRUCell(4))
+    >>> outputs, state = cell(tf.zeros([5, 2, 3]), dtype=tf.float32)
+    """
 
     def __init__(self, cell: Any, use_dynamic_rnn: bool = False) -> None:
         self._cell = cell
@@ -46,7 +58,14 @@ class FusedRNNCellAdaptor(FusedRNNCell):
 
 
 class TimeReversedFusedRNN(FusedRNNCell):
-    """A fused cell that reads its inputs, and gives its outputs, backwards."""
+    """A fused cell that reads its inputs, and gives its outputs, backwards.
+
+    Args:
+      cell: The fused cell that reads the sequence backwards.
+
+    >>> forward = tf.contrib.rnn.LSTMBlockFusedCell(4)
+    >>> outputs, state = tf.contrib.rnn.TimeReversedFusedRNN(forward)(tf.zeros([5, 2, 3]))
+    """
 
     def __init__(self, cell: Any) -> None:
         self._cell = cell
@@ -67,7 +86,20 @@ class TimeReversedFusedRNN(FusedRNNCell):
 
 
 class LSTMBlockFusedCell(FusedRNNCell):
-    """An LSTM over a whole sequence, under the name and with the variables of TF1's fused kernel."""
+    """An LSTM over a whole sequence, under the name and with the variables of TF1's fused kernel.
+
+    Args:
+      num_units: The width of the output and of the two halves of the state.
+      forget_bias: What is added to the forget gate, so that a new cell remembers.
+      cell_clip: The bound of each element of `c`; None, 0 or a negative number for no bound.
+      use_peephole: True lets the gates see `c`.
+      reuse: True to use variables that exist; None or False to make them.
+      dtype: The type of the variables; None takes that of the first inputs.
+      name: The name of the cell, under which its variables are.
+
+    >>> cell = tf.contrib.rnn.LSTMBlockFusedCell(4)
+    >>> outputs, (c, h) = cell(tf.zeros([5, 2, 3]))
+    """
 
     def __init__(
         self, num_units: int, forget_bias: float = 1.0, cell_clip: float | None = None, use_peephole: bool = False,
@@ -78,10 +110,12 @@ class LSTMBlockFusedCell(FusedRNNCell):
 
     @property
     def num_units(self) -> int:
+        """The width of the output."""
         return self._num_units
 
     @property
     def trainable_weights(self) -> list[Any]:
+        """The variables that training changes."""
         return self._cell.trainable_weights
 
     def __call__(

@@ -9,7 +9,9 @@ import math as python_math
 from typing import Any
 
 from headrace.library import nest
-from headrace.library.layers.named import get_activation
+from headrace.library.layers import activations
+from headrace.library.linalg.matrix import matmul
+from headrace.library.network.activation import bias_add
 from headrace.library.network.convolution import conv2d
 from headrace.library.network.embedding import embedding_lookup
 from headrace.library.network.softmax import softmax
@@ -43,14 +45,25 @@ class _Wrapper(RNNCell):
 
 
 class InputProjectionWrapper(_Wrapper):
-    """A linear map of the inputs before a cell."""
+    """A linear map of the inputs before a cell.
+
+    Args:
+      cell: The cell that gets the projected inputs.
+      num_proj: The width of the projected inputs.
+      activation: A function of the projected inputs, or its name; None for none.
+      input_size: Accepted and not used: the width of the inputs is known when the cell is called.
+      reuse: True to use variables that exist; None or False to make them.
+
+    >>> cell = tf.contrib.rnn.InputProjectionWrapper(tf.nn.rnn_cell.GRUCell(4), num_proj=2)
+    >>> output, state = cell(tf.zeros([1, 3]), cell.zero_state(1, tf.float32))
+    """
 
     def __init__(
         self, cell: Any, num_proj: int, activation: Any = None, input_size: Any = None, reuse: Any = None
     ) -> None:
         super().__init__(cell, reuse)
         self._num_proj = num_proj
-        self._activation = get_activation(activation)
+        self._activation = activations.get(activation)
         self._linear: Linear | None = None
 
     def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
@@ -61,14 +74,26 @@ class InputProjectionWrapper(_Wrapper):
 
 
 class OutputProjectionWrapper(_Wrapper):
-    """A linear map of the outputs of a cell."""
+    """A linear map of the outputs of a cell.
+
+    Args:
+      cell: The cell whose outputs are projected; its state stays as it is.
+      output_size: The width of the projected outputs.
+      activation: A function of the projected outputs, or its name; None for none.
+      reuse: True to use variables that exist; None or False to make them.
+
+    >>> cell = tf.contrib.rnn.OutputProjectionWrapper(tf.nn.rnn_cell.GRUCell(4), output_size=2)
+    >>> output, state = cell(tf.zeros([1, 3]), cell.zero_state(1, tf.float32))
+    >>> output.shape.as_list(), state.shape.as_list()
+    ([1, 2], [1, 4])
+    """
 
     def __init__(self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None) -> None:
         super().__init__(cell, reuse)
         if output_size < 1:
             raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
         self._output_size = output_size
-        self._activation = get_activation(activation)
+        self._activation = activations.get(activation)
         self._linear: Linear | None = None
 
     @property
@@ -83,8 +108,59 @@ class OutputProjectionWrapper(_Wrapper):
         return self._activation(projected) if self._activation else projected, new_state
 
 
+class HighwayWrapper(_Wrapper):
+    """Lets inputs pass beside a cell to its outputs, as much as a gate says (Srivastava et al., 2015).
+
+    Args:
+      cell: The cell, whose outputs are as wide as its inputs.
+      couple_carry_transform_gates: True takes 1 minus the gate of the inputs for the outputs; False gives them their own.
+      carry_bias_init: What the bias of the gate starts from: the more, the more inputs pass at first.
+
+    >>> cell = tf.contrib.rnn.HighwayWrapper(tf.nn.rnn_cell.GRUCell(3))
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    """
+
+    def __init__(self, cell: Any, couple_carry_transform_gates: bool = True, carry_bias_init: float = 1.0) -> None:
+        super().__init__(cell, None)
+        self._couple_carry_transform_gates = couple_carry_transform_gates
+        self._carry_bias_init = carry_bias_init
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+        outputs, new_state = self._cell(inputs, state, scope=scope)
+        nest.assert_same_structure(inputs, outputs)
+        nest.map_structure(lambda i, o: i.shape.assert_is_compatible_with(o.shape), inputs, outputs)
+        return nest.map_structure(self._highway, inputs, outputs), new_state
+
+    def _highway(self, inputs: Any, outputs: Any) -> Any:
+        carry = self._gate("carry", inputs, self._carry_bias_init)
+        if self._couple_carry_transform_gates:
+            transform = 1 - carry
+        else:
+            transform = self._gate("transform", inputs, -self._carry_bias_init)
+        return inputs * carry + outputs * transform
+
+    @staticmethod
+    def _gate(name: str, inputs: Any, bias: float) -> Any:
+        width, dtype = input_depth(inputs.shape), inputs.dtype.base_dtype
+        w = get_variable(f"{name}_w", [width, width], dtype)
+        b = get_variable(f"{name}_b", [width], dtype, initializer=initializers.Constant(bias))
+        return math.sigmoid(bias_add(matmul(inputs, w), b))
+
+
 class EmbeddingWrapper(_Wrapper):
-    """Takes ids and gives the cell their rows of an embedding, which it trains."""
+    """Takes ids and gives the cell their rows of an embedding, which it trains.
+
+    Args:
+      cell: The cell that gets the embedded inputs.
+      embedding_classes: The number of ids.
+      embedding_size: The width of a row of the embedding.
+      initializer: What the embedding starts from; None for the initializer of the variable scope, or else uniform values
+        of variance 1.
+      reuse: True to use variables that exist; None or False to make them.
+
+    >>> cell = tf.contrib.rnn.EmbeddingWrapper(tf.nn.rnn_cell.GRUCell(4), embedding_classes=10, embedding_size=2)
+    >>> output, state = cell(tf.constant([[7], [3]]), cell.zero_state(2, tf.float32))
+    """
 
     def __init__(
         self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None, reuse: Any = None
@@ -114,6 +190,20 @@ class AttentionCellWrapper(_Wrapper):
     """A cell that attends to its last ``attn_length`` outputs (Bahdanau et al., 2014, over its own past).
 
     The state is (the cell's state, the last attention, the outputs remembered), or the three joined.
+
+    Args:
+      cell: The cell whose outputs are remembered.
+      attn_length: The number of outputs that are remembered.
+      attn_size: The width of the outputs and of the attention; None for the cell's `output_size`.
+      attn_vec_size: The width of the hidden layer that scores the outputs; None for `attn_size`.
+      input_size: The width of the cell's inputs, which are a linear map of inputs and attention; None for that of the inputs.
+      state_is_tuple: True for a state of three parts; False for one joined tensor.
+      reuse: True to use variables that exist; None or False to make them.
+
+    >>> cell = tf.contrib.rnn.AttentionCellWrapper(tf.nn.rnn_cell.GRUCell(4), attn_length=3)
+    >>> output, (state, attention, past) = cell(tf.zeros([1, 2]), cell.zero_state(1, tf.float32))
+    >>> past.shape.as_list()
+    [1, 12]
     """
 
     def __init__(

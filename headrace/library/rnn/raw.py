@@ -29,6 +29,24 @@ def raw_rnn(
     next_loop_state)``.  It is first called with time 0 and None for the output and the states: its ``next_state`` is then
     the initial state, and ``emit_output`` an example (without the batch) of what will be emitted, or None for the cell's
     output.  ``finished`` says for each sequence whether it has ended; its state stays and it emits zeros from then on.
+
+    Args:
+      cell: The cell, with which each step is computed.
+      loop_fn: The function that gives the input, the state and what is emitted.
+      parallel_iterations: How many steps of the loop may be under way together; None for 32.
+      swap_memory: True keeps what the gradient needs in the host's memory.
+      scope: The variable scope, or its name; None for `rnn`.
+
+    Returns:
+      A TensorArray of what was emitted, the final state of the cell, and the last loop state (None if there is none).
+
+    >>> cell = tf.nn.rnn_cell.BasicRNNCell(2)
+    >>> def loop_fn(time, output, state, loop_state):
+    ...     state = cell.zero_state(1, tf.float32) if output is None else state
+    ...     return tf.fill([1], time >= 3), tf.ones([1, 2]), state, output, None
+    >>> emitted, state, _ = tf.nn.raw_rnn(cell, loop_fn)
+    >>> emitted.stack().shape.as_list()
+    [None, 1, 2]
     """
     assert_like_cell(cell)
     if not callable(loop_fn):

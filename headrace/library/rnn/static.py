@@ -25,6 +25,17 @@ def static_rnn(
 
     With ``sequence_length`` outputs past the end of a sequence are zero and its state stays.
 
+    Args:
+      cell: The cell, with which each step is computed.
+      inputs: A list with the input [batch, size] of each step, or with nested structures of such tensors.
+      initial_state: The state before the first step; None for zeros of type `dtype`.
+      dtype: The type of the initial state. It must be given if `initial_state` is None.
+      sequence_length: The length of each sequence, an integer vector [batch]; None if all have all the steps.
+      scope: The variable scope, or its name; None for `rnn`.
+
+    Returns:
+      A list with the output [batch, size] of each step, and the final state.
+
     >>> cell = tf.nn.rnn_cell.GRUCell(4)
     >>> outputs, state = tf.nn.static_rnn(cell, [tf.zeros([2, 3])] * 5, dtype=tf.float32)
     """
@@ -80,6 +91,30 @@ def static_state_saving_rnn(
     """``static_rnn`` that starts from ``state_saver.state(name)`` and saves the final state there.
 
     ``state_name`` is a name, or as many names as the state has parts.
+
+    Args:
+      cell: The cell, with which each step is computed.
+      inputs: A list with the input [batch, size] of each step.
+      state_saver: An object with the methods `state(name)`, which gives a state, and `save_state(name, value)`, which
+        gives an op.
+      state_name: The name of the state; a tuple of names if the cell's state is a tuple.
+      sequence_length: The length of each sequence, an integer vector [batch]; None if all have all the steps.
+      scope: The variable scope, or its name; None for `rnn`.
+
+    Returns:
+      A list with the output [batch, size] of each step, and the final state. The last output and the final state wait until
+      the state is saved.
+
+    >>> class Saver:
+    ...     value = tf.zeros([1, 2])
+    ...     def state(self, name):
+    ...         return self.value
+    ...     def save_state(self, name, value):
+    ...         return tf.no_op()
+    >>> outputs, state = tf.nn.static_state_saving_rnn(
+    ...     tf.nn.rnn_cell.GRUCell(2), [tf.ones([1, 3])] * 4, Saver(), "state")
+    >>> len(outputs)
+    4
     """
     state_is_tuple = nest.is_sequence(cell.state_size)
     if state_is_tuple != nest.is_sequence(state_name):
@@ -106,7 +141,27 @@ def static_bidirectional_rnn(
     cell_fw: Any, cell_bw: Any, inputs: Any, initial_state_fw: Any = None, initial_state_bw: Any = None,
     dtype: Any = None, sequence_length: Any = None, scope: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """One cell forward and one backward over a list of inputs: (joined outputs, state forward, state backward)."""
+    """One cell forward and one backward over a list of inputs: (joined outputs, state forward, state backward).
+
+    Args:
+      cell_fw: The cell that goes from the first step to the last.
+      cell_bw: The cell that goes from the last step to the first.
+      inputs: A list with the input [batch, size] of each step, or with nested structures of such tensors.
+      initial_state_fw: The state of `cell_fw` before its first step; None for zeros of type `dtype`.
+      initial_state_bw: The state of `cell_bw` before its first step; None for zeros of type `dtype`.
+      dtype: The type of the initial states. It must be given if an initial state is None.
+      sequence_length: The length of each sequence, an integer vector [batch]; None if all have all the steps.
+      scope: The variable scope, or its name; None for `bidirectional_rnn`.
+
+    Returns:
+      A list with the outputs of each step, forward and backward joined along the last axis; the final state of `cell_fw`;
+      the final state of `cell_bw`.
+
+    >>> cells = [tf.nn.rnn_cell.GRUCell(4) for _ in range(2)]
+    >>> outputs, _, _ = tf.nn.static_bidirectional_rnn(*cells, [tf.zeros([2, 3])] * 5, dtype=tf.float32)
+    >>> len(outputs), outputs[0].shape.as_list()
+    (5, [2, 8])
+    """
     assert_like_cell(cell_fw, "cell_fw")
     assert_like_cell(cell_bw, "cell_bw")
     if not nest.is_sequence(inputs):
@@ -151,7 +206,27 @@ def stack_bidirectional_rnn(
     cells_fw: Sequence[Any], cells_bw: Sequence[Any], inputs: Any, initial_states_fw: Any = None,
     initial_states_bw: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:  # fmt: skip
-    """Bidirectional layers one on top of the other, unrolled: (outputs, states forward, states backward)."""
+    """Bidirectional layers one on top of the other, unrolled: (outputs, states forward, states backward).
+
+    Args:
+      cells_fw: A list with the forward cell of each layer, the lowest first.
+      cells_bw: A list with the backward cell of each layer, as many as forward ones.
+      inputs: A list with the input [batch, size] of each step.
+      initial_states_fw: A list with the initial state of each forward cell; None for zeros of type `dtype`.
+      initial_states_bw: A list with the initial state of each backward cell; None for zeros of type `dtype`.
+      dtype: The type of the initial states. It must be given if they are None.
+      sequence_length: The length of each sequence, an integer vector [batch]; None if all have all the steps.
+      scope: The variable scope, or its name; None for `stack_bidirectional_rnn`.
+
+    Returns:
+      A list with the outputs of each step of the highest layer, forward and backward joined along the last axis; a tuple
+      with the final state of each forward cell; the same for the backward cells.
+
+    >>> fw, bw = [tf.nn.rnn_cell.GRUCell(4)], [tf.nn.rnn_cell.GRUCell(4)]
+    >>> outputs, _, _ = tf.contrib.rnn.stack_bidirectional_rnn(fw, bw, [tf.zeros([2, 3])] * 5, dtype=tf.float32)
+    >>> len(outputs), outputs[0].shape.as_list()
+    (5, [2, 8])
+    """
     check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw, current = [], [], inputs
     with variable_scope(scope or "stack_bidirectional_rnn"):

@@ -18,17 +18,37 @@ from headrace.library.tensor.indexing import where
 
 
 def transpose_batch_time(x: Any) -> Any:
-    """[batch, time, ...] <-> [time, batch, ...]; tensors of lower rank are left as they are."""
+    """[batch, time, ...] <-> [time, batch, ...]; tensors of lower rank are left as they are.
+
+    Args:
+      x: A tensor.
+
+    Returns:
+      The tensor with its first two axes exchanged, or the tensor itself.
+
+    >>> tf.contrib.rnn.transpose_batch_time(tf.zeros([2, 5, 3])).shape.as_list()
+    [5, 2, 3]
+    """
     rank = x.shape.ndims
     if rank is not None and rank < 2:
-        raise ValueError(f"Expected input tensor {x.name} to have rank at least 2, but saw shape: {x.shape}")
+        return x
     if rank is not None:
         return array.transpose(x, [1, 0, *range(2, rank)])
     return array.transpose(x, array.concat([[1, 0], creation.range(2, array.rank(x))], 0))
 
 
 def best_effort_input_batch_size(flat_input: list[Any]) -> Any:
-    """The batch size of time-major inputs: an int if it is known for any of them, else a tensor."""
+    """The batch size of time-major inputs: an int if it is known for any of them, else a tensor.
+
+    Args:
+      flat_input: A list of tensors [time, batch, ...].
+
+    Returns:
+      The size of axis 1: an int, or an int32 scalar tensor.
+
+    >>> tf.contrib.rnn.best_effort_input_batch_size([tf.zeros([5, 2, 3])])
+    2
+    """
     for tensor in flat_input:
         shape = tensor.shape
         if shape.ndims is None:

@@ -15,7 +15,7 @@ from headrace.library import nest
 from headrace.library.control.dependency import identity
 from headrace.library.control.tensor_array import TensorArray
 from headrace.library.network.dropout import dropout
-from headrace.library.numeric import math
+from headrace.library.numeric import division, math
 from headrace.library.numeric.random import random_uniform
 from headrace.library.rnn.base import RNNCell, as_dims, assert_like_cell, flat_sizes
 from headrace.library.rnn.cell import LSTMStateTuple
@@ -27,6 +27,10 @@ from headrace.library.tensor.slicing import slice as slice_
 
 class MultiRNNCell(RNNCell):
     """Cells one on top of the other: the output of each is the input of the next.
+
+    Args:
+      cells: A list of cells, the lowest first.
+      state_is_tuple: True for a tuple with the state of each cell; False for all joined along the last axis.
 
     >>> cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.BasicLSTMCell(4) for _ in range(2)])
     >>> output, states = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
@@ -48,6 +52,7 @@ class MultiRNNCell(RNNCell):
 
     @property
     def cells(self) -> Any:
+        """The cells, the lowest first."""
         return self._cells
 
     @property
@@ -67,12 +72,14 @@ class MultiRNNCell(RNNCell):
 
     @property
     def trainable_weights(self) -> list[Any]:
+        """The variables of all cells that training changes."""
         if not self.trainable:
             return []
         return [w for cell in self._cells for w in getattr(cell, "trainable_weights", [])]
 
     @property
     def non_trainable_weights(self) -> list[Any]:
+        """The variables of all cells that training leaves alone."""
         weights = [w for cell in self._cells for w in getattr(cell, "non_trainable_weights", [])]
         if self.trainable:
             return weights
@@ -115,6 +122,7 @@ class RNNCellWrapper(RNNCell):
 
     @property
     def wrapped_cell(self) -> Any:
+        """The cell inside."""
         return self.cell
 
     @property
@@ -131,10 +139,12 @@ class RNNCellWrapper(RNNCell):
 
     @property
     def trainable_weights(self) -> list[Any]:
+        """The variables of the cell that training changes."""
         return self.cell.trainable_weights if self.trainable else []
 
     @property
     def non_trainable_weights(self) -> list[Any]:
+        """The variables of the cell that training leaves alone."""
         return self.cell.non_trainable_weights if self.trainable else self.cell.weights
 
 
@@ -150,6 +160,22 @@ class DropoutWrapper(RNNCellWrapper):
 
     With ``variational_recurrent`` the same elements are dropped at every step (Gal and Ghahramani, 2015); that needs
     ``dtype`` and, if inputs are dropped, ``input_size``.
+
+    Args:
+      cell: The cell whose inputs, outputs and states are dropped.
+      input_keep_prob: The probability to keep an element of the inputs, a number or a scalar tensor; 1.0 drops none.
+      output_keep_prob: The probability to keep an element of the outputs; 1.0 drops none.
+      state_keep_prob: The probability to keep an element of the new state; 1.0 drops none. By default `c` of an LSTM is kept.
+      variational_recurrent: True drops the same elements at every step.
+      input_size: The sizes of the inputs, without the batch, for `variational_recurrent`.
+      dtype: The type of inputs, states and outputs, for `variational_recurrent`.
+      seed: The seed of the dropout.
+      dropout_state_filter_visitor: A function of a part of the state that says whether it may be dropped: a bool, or a
+        structure of bools; None for all but `c` of an LSTM and TensorArrays.
+      **kwargs: Further arguments of `tf.layers.Layer`.
+
+    >>> cell = tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.GRUCell(4), output_keep_prob=0.5)
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
     """
 
     def __init__(
@@ -222,7 +248,7 @@ class DropoutWrapper(RNNCellWrapper):
         return nest.map_structure_up_to(chosen, drop, chosen, values)
 
     def _dropped_alike(self, value: Any, noise: Any, keep_prob: Any) -> Any:
-        scaled = math.div(value, keep_prob) * math.floor(keep_prob + noise)
+        scaled = division.div(value, keep_prob) * math.floor(keep_prob + noise)
         scaled.set_shape(value.shape)
         return scaled
 
@@ -243,7 +269,17 @@ def _drops(probability: Any) -> bool:
 
 
 class ResidualWrapper(RNNCellWrapper):
-    """Adds the inputs to the outputs of a cell, or combines them with ``residual_fn(inputs, outputs)``."""
+    """Adds the inputs to the outputs of a cell, or combines them with ``residual_fn(inputs, outputs)``.
+
+    Args:
+      cell: The cell whose outputs the inputs are added to.
+      residual_fn: A function of the inputs and the outputs that gives the new outputs; None adds them, which must have the
+        same shape then.
+      **kwargs: Further arguments of `tf.layers.Layer`.
+
+    >>> cell = tf.nn.rnn_cell.ResidualWrapper(tf.nn.rnn_cell.GRUCell(3))
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    """
 
     def __init__(self, cell: Any, residual_fn: Callable[[Any, Any], Any] | None = None, **kwargs: Any) -> None:
         super().__init__(cell, **kwargs)
@@ -261,7 +297,16 @@ class ResidualWrapper(RNNCellWrapper):
 
 
 class DeviceWrapper(RNNCellWrapper):
-    """Runs a cell on a device."""
+    """Runs a cell on a device.
+
+    Args:
+      cell: The cell to run.
+      device: A device as in `tf.device`: a name such as `/gpu:0`, or a function of an operation that gives a name.
+      **kwargs: Further arguments of `tf.layers.Layer`.
+
+    >>> cell = tf.nn.rnn_cell.DeviceWrapper(tf.nn.rnn_cell.GRUCell(4), "/cpu:0")
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    """
 
     def __init__(self, cell: Any, device: Any, **kwargs: Any) -> None:
         super().__init__(cell, **kwargs)
@@ -274,3 +319,21 @@ class DeviceWrapper(RNNCellWrapper):
     def _call_wrapped_cell(self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any) -> Any:
         with device(self._device):
             return cell_call_fn(inputs, state, **kwargs)
+
+
+class CompiledWrapper(RNNCellWrapper):
+    """The cell as it is: steps on accelerators are compiled without being asked.
+
+    Args:
+      cell: The cell.
+      compile_stateful: Accepted for TensorFlow's sake; it changes nothing.
+
+    >>> cell = tf.contrib.rnn.CompiledWrapper(tf.nn.rnn_cell.GRUCell(4))
+    >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
+    """
+
+    def __init__(self, cell: Any, compile_stateful: bool = False) -> None:
+        super().__init__(cell)
+
+    def _call_wrapped_cell(self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any) -> Any:
+        return cell_call_fn(inputs, state, **kwargs)

@@ -1,5 +1,7 @@
 """contrib's argument scopes, variables, hyperparameters, losses, metrics and optimizers."""
 
+import inspect
+
 import numpy as np
 import pytest
 from running import initialized_session
@@ -107,6 +109,15 @@ def test_losses_and_metrics_take_predictions_first(session: tf.Session) -> None:
     session.run(tf.local_variables_initializer())
     for a, b in pairs:
         assert session.run(a) == session.run(b)
+
+
+def test_help_of_streaming_metrics_says_their_own_order() -> None:
+    metric = tf.contrib.metrics.streaming_sparse_precision_at_k
+    assert metric.__name__ == "streaming_sparse_precision_at_k"
+    assert list(inspect.signature(metric).parameters)[:4] == ["predictions", "labels", "k", "class_id"]
+    text = inspect.getdoc(metric) or ""
+    assert text.index("\n  predictions: ") < text.index("\n  labels: ") < text.index("\n  k: ")
+    assert "tf.contrib.metrics.streaming_sparse_precision_at_k(predictions, labels, k=k)" in text
 
 
 def test_vocabulary() -> None:

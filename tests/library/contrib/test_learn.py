@@ -245,3 +245,37 @@ def test_files_that_are_wrong(tmp_path: Path, text: str, says: str) -> None:
     path.write_text(text)
     with pytest.raises(ValueError, match=says):
         learn.datasets.base.load_csv_with_header(str(path), np.int64, np.float32)
+
+
+class TestSavedVocabulary:
+    def test_it_comes_back(self, tmp_path):
+        learn = tf.contrib.learn.preprocessing
+        processor = learn.VocabularyProcessor(4, min_frequency=1)
+        rows = np.stack(list(processor.fit_transform(["to be or not", "not to bé"])))
+        processor.save(str(tmp_path / "vocabulary"))
+        again = learn.VocabularyProcessor.restore(str(tmp_path / "vocabulary"))
+        np.testing.assert_array_equal(np.stack(list(again.transform(["to be or not", "not to bé"]))), rows)
+        assert (again.max_document_length, again.min_frequency, len(again.vocabulary_)) == (4, 1, 3)
+        assert again.vocabulary_.get("new") == 0 and list(again.reverse([[1]])) == list(processor.reverse([[1]]))
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b"\x80\x03ccopy_reg\n",
+            b"{}",
+            b"[1]",
+            b'{"form": "headrace vocabulary 1", "max_document_length": 1}',
+            b"{" * 5000,
+        ],
+    )
+    def test_other_files_are_refused(self, tmp_path, data):
+        (tmp_path / "file").write_bytes(data)
+        with pytest.raises(ValueError, match="pickles, which are not read"):
+            tf.contrib.learn.preprocessing.VocabularyProcessor.restore(str(tmp_path / "file"))
+
+    def test_what_a_file_cannot_hold(self, tmp_path):
+        processor = tf.contrib.learn.preprocessing.VocabularyProcessor(
+            2, tokenizer_fn=lambda texts: ([t] for t in texts)
+        )
+        with pytest.raises(ValueError, match="can be saved"):
+            processor.save(str(tmp_path / "file"))

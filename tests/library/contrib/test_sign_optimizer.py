@@ -133,3 +133,14 @@ def test_in_a_decoder(kind: str) -> None:
     assert all(np.isfinite(np.asarray(g)).all() for g in found)
     names = {v.op.name.rsplit("/", 1)[1] for v in tf.trainable_variables()}
     assert {"attention_score_bias", "attention_g"} <= names
+
+
+def test_clipping_changes_the_rows_of_the_gradient_only():
+    table = tf.Variable([[3.0, 4.0], [30.0, 40.0], [0.3, 0.4]])
+    loss = tf.reduce_sum(tf.gather(table, [0, 0, 2])) * 0.0
+    optimizer = opt.VariableClippingOptimizer(tf.train.GradientDescentOptimizer(0.1), {table: [1]}, 1.0)
+    train = optimizer.minimize(loss)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(train)
+        np.testing.assert_allclose(sess.run(table), [[0.6, 0.8], [30.0, 40.0], [0.3, 0.4]], rtol=1e-6)

@@ -134,3 +134,92 @@ def test_errors() -> None:
         D.kl_divergence(normal(), D.Uniform())
     with pytest.raises(ValueError, match="already been registered"):
         D.RegisterKL(D.Normal, D.Normal)(lambda a, b, name=None: None)
+
+
+INVALID = [  # TensorFlow refuses the same with validate_args, when the graph is made or when it runs
+    (D.Normal, {"loc": 0.0, "scale": 0.0}, "mean", "scale must be positive"),
+    (D.Laplace, {"loc": 0.0, "scale": -1.0}, "mean", "scale must be positive"),
+    (D.Uniform, {"low": 1.0, "high": 1.0}, "mean", "low >= high"),
+    (D.Gamma, {"concentration": -1.0, "rate": 1.0}, "mean", "must be positive"),
+    (D.Gamma, {"concentration": 1.0, "rate": 0.0}, "mean", "must be positive"),
+    (D.Gamma, {"concentration": 1.0, "rate": 1.0, "value": 0.0}, "prob", "sample must be positive"),
+    (D.Gamma, {"concentration": 1.0, "rate": 1.0, "value": -1.0}, "cdf", "sample must be positive"),
+    (D.Exponential, {"rate": -1.0}, "mean", "must be positive"),
+    (D.Exponential, {"rate": 1.0, "value": -1.0}, "prob", "sample must be positive"),
+    (D.Beta, {"concentration1": 1.0, "concentration0": 0.0}, "mean", "must be positive"),
+    (D.Beta, {"concentration1": 1.0, "concentration0": 1.0, "value": 1.0}, "prob", "less than `1`"),
+    (D.Beta, {"concentration1": 1.0, "concentration0": 1.0, "value": 0.0}, "prob", "sample must be positive"),
+    (D.Bernoulli, {"probs": -0.1}, "mean", "less than 0"),
+    (D.Bernoulli, {"probs": 1.5}, "mean", "greater than 1"),
+    (D.Bernoulli, {"probs": 0.5, "value": 2}, "prob", "cannot exceed 1"),
+    (D.Bernoulli, {"probs": 0.5, "value": -1}, "prob", "non-negative"),
+    (D.Bernoulli, {"probs": 0.5, "value": 0.5}, "prob", "whole numbers"),
+    (D.Categorical, {"probs": [0.5, 0.6]}, "mode", "sum to 1"),
+    (D.Categorical, {"probs": [-0.5, 1.5]}, "mode", "less than 0"),
+    (D.Categorical, {"probs": [0.5, 0.5], "value": -1}, "cdf", "non-negative"),
+    (D.Categorical, {"probs": [0.5, 0.5], "value": 0.5}, "prob", "whole numbers"),
+]
+
+
+def computed(make, arguments: dict, method: str, fed: bool, **settings):
+    """A method of a distribution, with constants or with placeholders that are fed."""
+    feeds = {}
+    if fed:
+        values = {name: np.asarray(value, np.float32 if name != "value" else None) for name, value in arguments.items()}
+        arrays = {name: a.astype(np.float32) if a.dtype == np.float64 else a for name, a in values.items()}
+        holders = {name: tf.placeholder(a.dtype, a.shape) for name, a in arrays.items()}
+        feeds, arguments = {holders[name]: a for name, a in arrays.items()}, holders
+    value = [arguments[name] for name in arguments if name == "value"]
+    distribution = make(**{name: a for name, a in arguments.items() if name != "value"}, **settings)
+    with tf.Session() as session:
+        return session.run(getattr(distribution, method)(*value), feeds)
+
+
+@pytest.mark.parametrize("fed", [False, True])
+@pytest.mark.parametrize(("make", "arguments", "method", "message"), INVALID)
+def test_arguments_are_validated_if_asked(make, arguments, method, message, fed) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        computed(make, arguments, method, fed, validate_args=True)
+    computed(make, arguments, method, fed)  # unless asked, nothing is checked
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "method", "wanted"),
+    [
+        (D.Normal, {"loc": 0.0, "scale": 1.0}, "mean", 0.0),
+        (D.Uniform, {"low": 0.0, "high": 1.0, "value": 2.0}, "prob", 0.0),
+        (D.Gamma, {"concentration": 1.0, "rate": 1.0, "value": 0.5}, "prob", 0.6065),
+        (D.Beta, {"concentration1": 1.0, "concentration0": 1.0, "value": 2.0}, "cdf", np.nan),  # only prob is checked
+        (D.Bernoulli, {"probs": 0.5, "value": 1.0}, "prob", 0.5),
+        (D.Bernoulli, {"probs": 0.25, "value": True}, "prob", 0.25),
+        (D.Categorical, {"probs": [0.25, 0.75], "value": 1}, "prob", 0.75),
+    ],
+)
+def test_valid_arguments_pass(make, arguments, method, wanted) -> None:
+    for fed in (False, True):
+        got = computed(make, arguments, method, fed, validate_args=True)
+        np.testing.assert_allclose(got, wanted, rtol=1e-3)
+
+
+@pytest.mark.parametrize("fed", [False, True])
+def test_moments_that_are_not_defined(fed) -> None:
+    gamma, beta = {"concentration": 0.5, "rate": 1.0}, {"concentration1": 0.5, "concentration0": 2.0}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="mode not defined when any concentration <= 1"):
+        computed(D.Gamma, gamma, "mode", fed, allow_nan_stats=False)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Mode undefined for concentration1 <= 1"):
+        computed(D.Beta, beta, "mode", fed, allow_nan_stats=False)
+    assert np.isnan(computed(D.Beta, beta, "mode", fed))
+    assert computed(D.Gamma, {"concentration": 2.0, "rate": 1.0}, "mode", fed, allow_nan_stats=False) == 1.0
+
+
+def test_a_divergence_that_is_nan() -> None:
+    a, b = D.Normal(0.0, 1.0), D.Normal(float("nan"), 1.0)
+    assert np.isnan(run(D.kl_divergence(a, b)))
+    for divergence in (
+        D.kl_divergence(a, b, allow_nan_stats=False),
+        D.Normal(0.0, 1.0, allow_nan_stats=False).kl_divergence(b),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="returned NaN values"):
+            run(divergence)
+    double = tf.constant(2.0, tf.float64)
+    assert run(D.Gamma(double, 1.0, validate_args=True, allow_nan_stats=False).mode()) == 1.0

@@ -172,7 +172,7 @@ def test_update_gate_cell():
     kernel, value = evaluate([cell.trainable_weights[0], output])
     gate, candidate = np.split(np.concatenate([X[:, 0], np.ones([2, 3])], 1) @ kernel, 2, axis=1)
     gate = sigmoid(gate + 1)
-    np.testing.assert_allclose(value, gate + (1 - gate) * np.tanh(candidate), rtol=1e-5)
+    np.testing.assert_allclose(value, gate + (1 - gate) * np.tanh(candidate), rtol=1e-5, atol=1e-6)
 
 
 def test_block_cells_are_the_plain_ones():

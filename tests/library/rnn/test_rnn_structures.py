@@ -170,3 +170,11 @@ def test_inputs_of_unknown_shape():
     assert shapes([outputs, states]) == [[None, None, 4]] * 2 + [[None, 4]] * 2
     with pytest.raises(ValueError, match="must be accessible via shape inference"):
         tf.nn.dynamic_rnn(wrapped[0], tf.placeholder(tf.float32, [None, None, None]), dtype=tf.float32)
+
+
+def test_time_and_batch_are_exchanged_where_there_are_both():
+    vector = tf.constant([1.0, 2.0])
+    assert tf.contrib.rnn.transpose_batch_time(vector) is vector
+    assert tf.contrib.rnn.transpose_batch_time(tf.zeros([2, 5, 3])).shape.as_list() == [5, 2, 3]
+    with pytest.raises(ValueError, match="rank at least 2"):
+        tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(4), vector, dtype=tf.float32)

@@ -67,7 +67,28 @@ class _Regressor(_Canned):
 
 
 class DNNClassifier(_Classifier):
-    """Classes by fully connected layers over dense feature columns."""
+    """Classes by fully connected layers over dense feature columns.
+
+    Args:
+      hidden_units: A list with the number of units of each hidden layer.
+      feature_columns: The dense feature columns that the model uses.
+      model_dir: The folder of the checkpoints; None for a temporary one.
+      n_classes: The number of classes.
+      weight_column_name: The feature with the weight of each example; None for equal weights.
+      optimizer: The name of an optimizer, or an optimizer; None for Adagrad.
+      activation_fn: The function after each hidden layer.
+      dropout: The probability to drop an output of a hidden layer; None for no dropout.
+      gradient_clip_norm: Not supported, must be None.
+      enable_centered_bias: Not supported, must be False.
+      config: The `RunConfig`; None for the default.
+      feature_engineering_fn: Not supported, must be None.
+      embedding_lr_multipliers: Not supported, must be None.
+      input_layer_min_slice_size: Not supported, must be None.
+      label_keys: The names of the classes, if labels are strings; None for labels from 0 on.
+
+    >>> columns = [tf.contrib.layers.real_valued_column("x", dimension=2)]
+    >>> classifier = tf.contrib.learn.DNNClassifier([8], columns, model_dir="logs", n_classes=3)
+    """
 
     def __init__(
         self, hidden_units: Any, feature_columns: Any, model_dir: Any = None, n_classes: int = 2,
@@ -89,7 +110,27 @@ class DNNClassifier(_Classifier):
 
 
 class DNNRegressor(_Regressor):
-    """Numbers by fully connected layers over dense feature columns."""
+    """Numbers by fully connected layers over dense feature columns.
+
+    Args:
+      hidden_units: A list with the number of units of each hidden layer.
+      feature_columns: The dense feature columns that the model uses.
+      model_dir: The folder of the checkpoints; None for a temporary one.
+      weight_column_name: The feature with the weight of each example; None for equal weights.
+      optimizer: The name of an optimizer, or an optimizer; None for Adagrad.
+      activation_fn: The function after each hidden layer.
+      dropout: The probability to drop an output of a hidden layer; None for no dropout.
+      gradient_clip_norm: Not supported, must be None.
+      enable_centered_bias: Not supported, must be False.
+      config: The `RunConfig`; None for the default.
+      feature_engineering_fn: Not supported, must be None.
+      label_dimension: How many numbers are predicted for each example.
+      embedding_lr_multipliers: Not supported, must be None.
+      input_layer_min_slice_size: Not supported, must be None.
+
+    >>> columns = [tf.contrib.layers.real_valued_column("x", dimension=2)]
+    >>> regressor = tf.contrib.learn.DNNRegressor([8], columns, model_dir="logs")
+    """
 
     def __init__(
         self, hidden_units: Any, feature_columns: Any, model_dir: Any = None, weight_column_name: str | None = None,
@@ -109,7 +150,24 @@ class DNNRegressor(_Regressor):
 
 
 class LinearClassifier(_Classifier):
-    """Classes by a weighted sum of feature columns."""
+    """Classes by a weighted sum of feature columns.
+
+    Args:
+      feature_columns: The feature columns that the model uses.
+      model_dir: The folder of the checkpoints; None for a temporary one.
+      n_classes: The number of classes.
+      weight_column_name: The feature with the weight of each example; None for equal weights.
+      optimizer: The name of an optimizer, or an optimizer; None for Ftrl.
+      gradient_clip_norm: Not supported, must be None.
+      enable_centered_bias: Not supported, must be False.
+      _joint_weight: Not supported, must be False.
+      config: The `RunConfig`; None for the default.
+      feature_engineering_fn: Not supported, must be None.
+      label_keys: The names of the classes, if labels are strings; None for labels from 0 on.
+
+    >>> columns = [tf.contrib.layers.real_valued_column("x", dimension=2)]
+    >>> classifier = tf.contrib.learn.LinearClassifier(columns, model_dir="logs")
+    """
 
     def __init__(
         self, feature_columns: Any, model_dir: Any = None, n_classes: int = 2, weight_column_name: str | None = None,
@@ -128,7 +186,23 @@ class LinearClassifier(_Classifier):
 
 
 class LinearRegressor(_Regressor):
-    """Numbers by a weighted sum of feature columns."""
+    """Numbers by a weighted sum of feature columns.
+
+    Args:
+      feature_columns: The feature columns that the model uses.
+      model_dir: The folder of the checkpoints; None for a temporary one.
+      weight_column_name: The feature with the weight of each example; None for equal weights.
+      optimizer: The name of an optimizer, or an optimizer; None for Ftrl.
+      gradient_clip_norm: Not supported, must be None.
+      enable_centered_bias: Not supported, must be False.
+      label_dimension: How many numbers are predicted for each example.
+      _joint_weights: Not supported, must be False.
+      config: The `RunConfig`; None for the default.
+      feature_engineering_fn: Not supported, must be None.
+
+    >>> columns = [tf.contrib.layers.real_valued_column("x", dimension=2)]
+    >>> regressor = tf.contrib.learn.LinearRegressor(columns, model_dir="logs")
+    """
 
     def __init__(
         self, feature_columns: Any, model_dir: Any = None, weight_column_name: str | None = None, optimizer: Any = None,

@@ -29,7 +29,19 @@ class Datasets(NamedTuple):
 
 
 def load_csv_with_header(filename: Any, target_dtype: Any, features_dtype: Any, target_column: int = -1) -> Dataset:
-    """Reads a file whose first line says how many examples and features there are."""
+    """Reads a file whose first line says how many examples and features there are.
+
+    Args:
+      filename: The path of the file.
+      target_dtype: The numpy type of what is to be predicted.
+      features_dtype: The numpy type of the features.
+      target_column: The number of the column to be predicted; -1 for the last.
+
+    Returns:
+      A `Dataset` with the arrays `data` [examples, features] and `target` [examples].
+
+    Example: ``tf.contrib.learn.datasets.base.load_csv_with_header("iris_training.csv", np.int32, np.float32)``
+    """
     rows = _rows(filename)
     if len(rows[0]) < 2 or not all(field.strip().isdigit() for field in rows[0][:2]):
         raise ValueError(
@@ -47,7 +59,19 @@ def load_csv_with_header(filename: Any, target_dtype: Any, features_dtype: Any, 
 
 
 def load_csv_without_header(filename: Any, target_dtype: Any, features_dtype: Any, target_column: int = -1) -> Dataset:
-    """Reads a file of which every line is an example."""
+    """Reads a file of which every line is an example.
+
+    Args:
+      filename: The path of the file.
+      target_dtype: The numpy type of what is to be predicted.
+      features_dtype: The numpy type of the features.
+      target_column: The number of the column to be predicted; -1 for the last.
+
+    Returns:
+      A `Dataset` with the arrays `data` [examples, features] and `target` [examples].
+
+    Example: ``tf.contrib.learn.datasets.base.load_csv_without_header("boston.csv", np.float32, np.float32)``
+    """
     return _dataset(filename, _rows(filename), target_dtype, features_dtype, target_column)
 
 

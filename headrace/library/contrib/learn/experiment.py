@@ -20,6 +20,29 @@ class Experiment:
     """How a model is trained and evaluated: the estimator, its two inputs, and how long.
 
     ``estimator`` is of ``tf.estimator`` or of ``tf.contrib.learn``.
+
+    Args:
+      estimator: The estimator.
+      train_input_fn: A function without arguments that returns the features and labels to train with.
+      eval_input_fn: A function without arguments that returns the features and labels to evaluate with.
+      eval_metrics: A dictionary of further metrics, for an estimator of `tf.contrib.learn`; for one of `tf.estimator` a
+        function as of `tf.estimator.add_metrics`; None for none.
+      train_steps: The global step at which to stop; None for the end of the input.
+      eval_steps: The number of batches of an evaluation; None for the end of the input.
+      train_monitors: A list of hooks for training; None for none.
+      eval_hooks: A list of hooks for evaluations; None for none.
+      local_eval_frequency: An older name of `min_eval_frequency`.
+      eval_delay_secs: Accepted and not used.
+      continuous_eval_throttle_secs: Accepted and not used.
+      min_eval_frequency: How many steps must be between two evaluations; 0 for one at the end only, None for 1.
+      delay_workers_by_global_step: Accepted and not used.
+      export_strategies: Not supported, must be None.
+      train_steps_per_iteration: Not supported, must be None.
+      checkpoint_and_export: Not supported, must be False.
+      saving_listeners: A list of `tf.train.CheckpointSaverListener`s; None for none.
+      check_interval_secs: Accepted and not used.
+
+    Example: ``tf.contrib.learn.Experiment(estimator, train_input_fn, eval_input_fn, train_steps=1000).train_and_evaluate()``
     """
 
     def __init__(
@@ -59,6 +82,7 @@ class Experiment:
 
     @property
     def estimator(self) -> Any:
+        """The estimator that is trained and evaluated."""
         return self._estimator
 
     def train(self, delay_secs: float | None = None) -> Any:
@@ -134,6 +158,18 @@ def run(
     """Makes an experiment and runs it: its method ``schedule``, by default ``train_and_evaluate``.
 
     ``experiment_fn`` takes ``output_dir``, or with a ``run_config`` that and ``hparams``.
+
+    Args:
+      experiment_fn: A function that makes the `Experiment`.
+      output_dir: The folder of the model. Give either `output_dir` or `run_config`.
+      schedule: "train", "evaluate", "train_and_evaluate" or "test"; None for "train_and_evaluate".
+      run_config: A `RunConfig` with a `model_dir`.
+      hparams: What `experiment_fn` gets as `hparams`, with a `run_config`.
+
+    Returns:
+      What the method of the experiment returns.
+
+    Example: ``tf.contrib.learn.learn_runner.run(experiment_fn, run_config=tf.contrib.learn.RunConfig(model_dir="logs"))``
     """
     if output_dir is not None and run_config is not None:
         raise ValueError(f"Cannot provide both `output_dir` and `run_config` {at()}")

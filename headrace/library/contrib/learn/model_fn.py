@@ -13,7 +13,11 @@ _OLD_ARGUMENTS = ("features", "labels", "targets", "mode", "params", "config", "
 
 
 class ModeKeys:
-    """What a model function is called for."""
+    """What a model function is called for.
+
+    >>> tf.contrib.learn.ModeKeys.INFER
+    'infer'
+    """
 
     TRAIN = "train"
     EVAL = "eval"
@@ -52,6 +56,15 @@ class MetricSpec:
     """A metric and the names of what it gets: ``metric_fn(predictions, labels, weights)``.
 
     A key is needed where predictions, or labels, are a dictionary of several tensors.
+
+    Args:
+      metric_fn: A function of predictions and labels that gives a pair (value, update), such as those of `tf.metrics`.
+      prediction_key: The name of the prediction; None for the only one.
+      label_key: The name of the label; None for the only one.
+      weight_key: The name of the feature with the weights; None for equal weights.
+
+    >>> spec = tf.contrib.learn.MetricSpec(tf.metrics.accuracy, prediction_key="classes")
+    >>> value, update = spec.create_metric_ops({}, labels=[1, 2], predictions={"classes": [1, 3], "scores": [0.5, 0.5]})
     """
 
     def __init__(

@@ -11,7 +11,29 @@ _UNSET: Any = object()
 
 
 class RunConfig(run_config.RunConfig):
-    """How an estimator runs.  ``session_config`` takes the place of the arguments that describe the session."""
+    """How an estimator runs.  ``session_config`` takes the place of the arguments that describe the session.
+
+    Args:
+      master: The target of sessions; None for that of the cluster in TF_CONFIG.
+      num_cores: The number of threads; 0 to let Headrace choose it.
+      log_device_placement: True logs where operations are placed.
+      gpu_memory_fraction: The share of an accelerator's memory that the process may take.
+      tf_random_seed: The seed of the graph; None for the default.
+      save_summary_steps: The steps between two summaries; None for no summaries.
+      save_checkpoints_secs: The seconds between two checkpoints; by default 600, unless `save_checkpoints_steps` is given.
+      save_checkpoints_steps: The steps between two checkpoints, in place of `save_checkpoints_secs`.
+      keep_checkpoint_max: How many checkpoints are kept; None or 0 for all.
+      keep_checkpoint_every_n_hours: A checkpoint is kept for good each time that so many hours have passed.
+      log_step_count_steps: The steps between two lines of the log with the steps of a second; None for none.
+      protocol: The protocol of servers, as of `tf.train.Server`; None for the default.
+      evaluation_master: The target of sessions that evaluate; empty for that of the cluster.
+      model_dir: The folder of the checkpoints; None for the estimator's.
+      session_config: A `tf.ConfigProto` in place of the first settings; None makes one of them.
+      session_creation_timeout_secs: How many seconds a worker waits for the chief.
+
+    >>> tf.contrib.learn.RunConfig(save_checkpoints_steps=100).save_checkpoints_steps
+    100
+    """
 
     def __init__(
         self, master: str | None = None, num_cores: int = 0, log_device_placement: bool = False,

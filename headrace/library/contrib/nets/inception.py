@@ -191,7 +191,20 @@ def _depth(min_depth: int, multiplier: float) -> Depth:
 def inception_v1_base(
     inputs: Any, final_endpoint: str = "Mixed_5c", scope: Any = "InceptionV1"
 ) -> tuple[Any, dict[str, Any]]:
-    """Inception v1 up to a layer: what that gives, and what each one before it gives."""
+    """Inception v1 up to a layer: what that gives, and what each one before it gives.
+
+    Args:
+      inputs: Images, float [batch, height, width, channels].
+      final_endpoint: The name of the last layer.
+      scope: The variable scope, or its name.
+
+    Returns:
+      The output of the last layer, and a dictionary from the names of the layers to their outputs.
+
+    >>> net, ends = tf.contrib.slim.nets.inception.inception_v1_base(tf.zeros([1, 64, 64, 3]), final_endpoint="MaxPool_2a_3x3")
+    >>> net.shape.as_list()
+    [1, 16, 16, 64]
+    """
     small = TruncatedNormal(0.0, 0.01)
     return _base(_V1, "InceptionV1", inputs, final_endpoint, int, scope, weights_initializer=small)
 
@@ -199,14 +212,44 @@ def inception_v1_base(
 def inception_v2_base(
     inputs: Any, final_endpoint: str = "Mixed_5c", min_depth: int = 16, depth_multiplier: float = 1.0, scope: Any = None
 ) -> tuple[Any, dict[str, Any]]:
-    """Inception v2 up to a layer: what that gives, and what each one before it gives."""
+    """Inception v2 up to a layer: what that gives, and what each one before it gives.
+
+    Args:
+      inputs: Images, float [batch, height, width, channels].
+      final_endpoint: The name of the last layer.
+      min_depth: The least number of channels of a layer.
+      depth_multiplier: The factor of the number of channels of all layers, above 0.
+      scope: The variable scope, or its name; None for `InceptionV2`.
+
+    Returns:
+      The output of the last layer, and a dictionary from the names of the layers to their outputs.
+
+    >>> net, ends = tf.contrib.slim.nets.inception.inception_v2_base(tf.zeros([1, 64, 64, 3]), final_endpoint="MaxPool_2a_3x3")
+    >>> net.shape.as_list()
+    [1, 16, 16, 64]
+    """
     return _base(_V2, "InceptionV2", inputs, final_endpoint, _depth(min_depth, depth_multiplier), scope)
 
 
 def inception_v3_base(
     inputs: Any, final_endpoint: str = "Mixed_7c", min_depth: int = 16, depth_multiplier: float = 1.0, scope: Any = None
 ) -> tuple[Any, dict[str, Any]]:
-    """Inception v3 up to a layer: what that gives, and what each one before it gives."""
+    """Inception v3 up to a layer: what that gives, and what each one before it gives.
+
+    Args:
+      inputs: Images, float [batch, height, width, channels].
+      final_endpoint: The name of the last layer.
+      min_depth: The least number of channels of a layer.
+      depth_multiplier: The factor of the number of channels of all layers, above 0.
+      scope: The variable scope, or its name; None for `InceptionV3`.
+
+    Returns:
+      The output of the last layer, and a dictionary from the names of the layers to their outputs.
+
+    >>> net, ends = tf.contrib.slim.nets.inception.inception_v3_base(tf.zeros([1, 64, 64, 3]), final_endpoint="MaxPool_3a_3x3")
+    >>> net.shape.as_list()
+    [1, 14, 14, 64]
+    """
     return _base(_V3, "InceptionV3", inputs, final_endpoint, _depth(min_depth, depth_multiplier), scope)
 
 
@@ -225,7 +268,23 @@ def inception_v1(
     inputs: Any, num_classes: int = 1000, is_training: Any = True, dropout_keep_prob: float = 0.8,
     prediction_fn: Any = softmax, spatial_squeeze: bool = True, reuse: Any = None, scope: Any = "InceptionV1",
 ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """Inception v1, GoogLeNet: the logits, and what each layer gives."""
+    """Inception v1, GoogLeNet: the logits, and what each layer gives.
+
+    Args:
+      inputs: Images, float [batch, height, width, 3], of 224 x 224 pixels as a rule.
+      num_classes: The number of classes.
+      is_training: Whether to train, for dropout and normalisation: a bool, or a bool scalar tensor.
+      dropout_keep_prob: The probability to keep an element in dropout while training.
+      prediction_fn: A function (logits, scope) that gives the predictions.
+      spatial_squeeze: True removes the axes of height and width from the logits, where their size must be 1.
+      reuse: True to use variables that exist; None or False to make them.
+      scope: The variable scope, or its name.
+
+    Returns:
+      The logits [batch, num_classes], and a dictionary from the names of the layers to their outputs.
+
+    Example: ``logits, ends = tf.contrib.slim.nets.inception.inception_v1(images, num_classes=10, is_training=False)``
+    """
     with (
         variable_scope(scope, "InceptionV1", [inputs], reuse=reuse) as own,
         arg_scope([batch_norm, dropout], is_training=is_training),
@@ -245,7 +304,25 @@ def inception_v2(
     depth_multiplier: float = 1.0, prediction_fn: Any = softmax, spatial_squeeze: bool = True, reuse: Any = None,
     scope: Any = "InceptionV2",
 ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """Inception v2: the logits, and what each layer gives."""
+    """Inception v2: the logits, and what each layer gives.
+
+    Args:
+      inputs: Images, float [batch, height, width, 3], of 224 x 224 pixels as a rule.
+      num_classes: The number of classes.
+      is_training: Whether to train, for dropout and normalisation: a bool, or a bool scalar tensor.
+      dropout_keep_prob: The probability to keep an element in dropout while training.
+      min_depth: The least number of channels of a layer.
+      depth_multiplier: The factor of the number of channels of all layers, above 0.
+      prediction_fn: A function (logits, scope) that gives the predictions.
+      spatial_squeeze: True removes the axes of height and width from the logits, where their size must be 1.
+      reuse: True to use variables that exist; None or False to make them.
+      scope: The variable scope, or its name.
+
+    Returns:
+      The logits [batch, num_classes], and a dictionary from the names of the layers to their outputs.
+
+    Example: ``logits, ends = tf.contrib.slim.nets.inception.inception_v2(images, num_classes=10, is_training=False)``
+    """
     with (
         variable_scope(scope, "InceptionV2", [inputs], reuse=reuse) as own,
         arg_scope([batch_norm, dropout], is_training=is_training),
@@ -266,7 +343,26 @@ def inception_v3(
     depth_multiplier: float = 1.0, prediction_fn: Any = softmax, spatial_squeeze: bool = True, reuse: Any = None,
     create_aux_logits: bool = True, scope: Any = "InceptionV3",
 ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """Inception v3: the logits, and what each layer gives, the auxiliary logits among it."""
+    """Inception v3: the logits, and what each layer gives, the auxiliary logits among it.
+
+    Args:
+      inputs: Images, float [batch, height, width, 3], of 299 x 299 pixels as a rule.
+      num_classes: The number of classes.
+      is_training: Whether to train, for dropout and normalisation: a bool, or a bool scalar tensor.
+      dropout_keep_prob: The probability to keep an element in dropout while training.
+      min_depth: The least number of channels of a layer.
+      depth_multiplier: The factor of the number of channels of all layers, above 0.
+      prediction_fn: A function (logits, scope) that gives the predictions.
+      spatial_squeeze: True removes the axes of height and width from the logits, where their size must be 1.
+      reuse: True to use variables that exist; None or False to make them.
+      create_aux_logits: False leaves out the auxiliary logits.
+      scope: The variable scope, or its name.
+
+    Returns:
+      The logits [batch, num_classes], and a dictionary from the names of the layers to their outputs.
+
+    Example: ``logits, ends = tf.contrib.slim.nets.inception.inception_v3(images, num_classes=10, is_training=False)``
+    """
     depth = _depth(min_depth, depth_multiplier)
     with (
         variable_scope(scope, "InceptionV3", [inputs], reuse=reuse) as own,
@@ -304,7 +400,19 @@ def _auxiliary(net: Any, num_classes: int, depth: Depth, squeeze: bool) -> Any:
 def inception_arg_scope(
     weight_decay: float = 0.00004, use_batch_norm: bool = True, batch_norm_var_collection: str = "moving_vars"
 ) -> Any:
-    """The arguments of Inception's layers."""
+    """The arguments of Inception's layers.
+
+    Args:
+      weight_decay: The factor of the L2 loss of the weights.
+      use_batch_norm: False leaves out the normalisation, so that layers have biases.
+      batch_norm_var_collection: The collection of the moving means and variances.
+
+    Returns:
+      A scope for `tf.contrib.slim.arg_scope`.
+
+    >>> with tf.contrib.slim.arg_scope(tf.contrib.slim.nets.inception.inception_v3_arg_scope()):
+    ...     net, ends = tf.contrib.slim.nets.inception.inception_v3_base(tf.zeros([1, 64, 64, 3]), "Conv2d_1a_3x3")
+    """
     normalizing = {
         "decay": 0.9997,
         "epsilon": 0.001,

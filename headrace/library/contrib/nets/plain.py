@@ -32,17 +32,47 @@ def _scope_of_arguments(weight_decay: float, bias: Any, pool: str) -> Any:
 
 
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The arguments of AlexNet's layers."""
+    """The arguments of AlexNet's layers.
+
+    Args:
+      weight_decay: The factor of the L2 loss of the weights.
+
+    Returns:
+      A scope for `tf.contrib.slim.arg_scope`.
+
+    >>> with tf.contrib.slim.arg_scope(tf.contrib.slim.nets.alexnet.alexnet_v2_arg_scope()):
+    ...     net = tf.contrib.slim.conv2d(tf.zeros([1, 8, 8, 3]), 4, [3, 3])
+    """
     return _scope_of_arguments(weight_decay, Constant(0.1), "VALID")
 
 
 def overfeat_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The arguments of OverFeat's layers."""
+    """The arguments of OverFeat's layers.
+
+    Args:
+      weight_decay: The factor of the L2 loss of the weights.
+
+    Returns:
+      A scope for `tf.contrib.slim.arg_scope`.
+
+    >>> with tf.contrib.slim.arg_scope(tf.contrib.slim.nets.overfeat.overfeat_arg_scope()):
+    ...     net = tf.contrib.slim.conv2d(tf.zeros([1, 8, 8, 3]), 4, [3, 3])
+    """
     return _scope_of_arguments(weight_decay, Zeros(), "VALID")
 
 
 def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The arguments of VGG's layers."""
+    """The arguments of VGG's layers.
+
+    Args:
+      weight_decay: The factor of the L2 loss of the weights.
+
+    Returns:
+      A scope for `tf.contrib.slim.arg_scope`.
+
+    >>> with tf.contrib.slim.arg_scope(tf.contrib.slim.nets.vgg.vgg_arg_scope()):
+    ...     net = tf.contrib.slim.conv2d(tf.zeros([1, 8, 8, 3]), 4, [3, 3])
+    """
     return _scope_of_arguments(weight_decay, Zeros(), "VALID")
 
 
@@ -74,7 +104,21 @@ def alexnet_v2(
     inputs: Any, num_classes: int = 1000, is_training: Any = True, dropout_keep_prob: float = 0.5,
     spatial_squeeze: bool = True, scope: Any = "alexnet_v2",
 ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """AlexNet of "One weird trick for parallelizing convolutional neural networks": the logits, and what each layer gives."""
+    """AlexNet of "One weird trick for parallelizing convolutional neural networks": the logits, and what each layer gives.
+
+    Args:
+      inputs: Images, float [batch, height, width, 3], of 224 x 224 pixels as a rule.
+      num_classes: The number of classes.
+      is_training: Whether to train, for dropout: a bool, or a bool scalar tensor.
+      dropout_keep_prob: The probability to keep an element in dropout while training.
+      spatial_squeeze: True removes the axes of height and width from the logits, where their size must be 1.
+      scope: The variable scope, or its name.
+
+    Returns:
+      The logits [batch, num_classes], and a dictionary from the names of the layers to their outputs.
+
+    Example: ``logits, ends = tf.contrib.slim.nets.alexnet.alexnet_v2(images, num_classes=10, is_training=False)``
+    """
     with variable_scope(scope, "alexnet_v2", [inputs]) as own:
         collection = f"{own.original_name_scope}_end_points"
         with arg_scope([conv2d, fully_connected, max_pool2d], outputs_collections=[collection]):
@@ -93,7 +137,21 @@ def overfeat(
     inputs: Any, num_classes: int = 1000, is_training: Any = True, dropout_keep_prob: float = 0.5,
     spatial_squeeze: bool = True, scope: Any = "overfeat",
 ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """OverFeat, the fast model: the logits, and what each layer gives."""
+    """OverFeat, the fast model: the logits, and what each layer gives.
+
+    Args:
+      inputs: Images, float [batch, height, width, 3], of 231 x 231 pixels as a rule.
+      num_classes: The number of classes.
+      is_training: Whether to train, for dropout: a bool, or a bool scalar tensor.
+      dropout_keep_prob: The probability to keep an element in dropout while training.
+      spatial_squeeze: True removes the axes of height and width from the logits, where their size must be 1.
+      scope: The variable scope, or its name.
+
+    Returns:
+      The logits [batch, num_classes], and a dictionary from the names of the layers to their outputs.
+
+    Example: ``logits, ends = tf.contrib.slim.nets.overfeat.overfeat(images, num_classes=10, is_training=False)``
+    """
     with variable_scope(scope, "overfeat", [inputs]) as own:
         collection = f"{own.original_name_scope}_end_points"
         with arg_scope([conv2d, fully_connected, max_pool2d], outputs_collections=collection):
@@ -106,6 +164,23 @@ def overfeat(
             net = max_pool2d(net, [2, 2], scope="pool5")
             net = _top(net, (3072, 4096), 6, num_classes, dropout_keep_prob, is_training, **_SMALL)
             return _ends(net, own, collection, spatial_squeeze)
+
+
+_VGG = """VGG with {layers} layers: the logits, and what each layer gives.
+
+Args:
+  inputs: Images, float [batch, height, width, 3], of 224 x 224 pixels as a rule.
+  num_classes: The number of classes.
+  is_training: Whether to train, for dropout: a bool, or a bool scalar tensor.
+  dropout_keep_prob: The probability to keep an element in dropout while training.
+  spatial_squeeze: True removes the axes of height and width from the logits, where their size must be 1.
+  scope: The variable scope, or its name.
+
+Returns:
+  The logits [batch, num_classes], and a dictionary from the names of the layers to their outputs.
+
+Example: ``logits, ends = tf.contrib.slim.nets.vgg.{name}(images, num_classes=10, is_training=False)``
+"""
 
 
 def _vgg(name: str, repetitions: Sequence[int]) -> Any:
@@ -124,7 +199,7 @@ def _vgg(name: str, repetitions: Sequence[int]) -> Any:
                 return _ends(net, own, collection, spatial_squeeze)
 
     vgg.__name__ = vgg.__qualname__ = name
-    vgg.__doc__ = f"VGG with {sum(repetitions) + 3} layers: the logits, and what each layer gives."
+    vgg.__doc__ = _VGG.format(layers=sum(repetitions) + 3, name=name)
     vgg.default_image_size = 224  # type: ignore[attr-defined]
     return vgg
 

@@ -28,12 +28,39 @@ class Block(NamedTuple):
 
 
 def subsample(inputs: Any, factor: int, scope: Any = None) -> Any:
-    """Every ``factor``-th pixel."""
+    """Every ``factor``-th pixel.
+
+    Args:
+      inputs: Images or their features, float [batch, height, width, channels].
+      factor: The number, at least 1.
+      scope: The name scope of the ops; None for a name made of the layer's.
+
+    Returns:
+      `inputs` itself if `factor` is 1, else a smaller tensor.
+
+    >>> tf.contrib.slim.nets.resnet_utils.subsample(tf.zeros([1, 8, 8, 3]), 2).shape.as_list()
+    [1, 4, 4, 3]
+    """
     return inputs if factor == 1 else max_pool2d(inputs, [1, 1], stride=factor, scope=scope)
 
 
 def conv2d_same(inputs: Any, num_outputs: int, kernel_size: int, stride: int, rate: int = 1, scope: Any = None) -> Any:
-    """A convolution with a padding that does not depend on the size of the picture, so that a stride is a plain subsampling."""
+    """A convolution with a padding that does not depend on the size of the picture, so that a stride is a plain subsampling.
+
+    Args:
+      inputs: Images or their features, float [batch, height, width, channels].
+      num_outputs: The number of channels of the output.
+      kernel_size: The height and width of the kernel, an int.
+      stride: The step from one place of the kernel to the next, an int.
+      rate: The distance of the kernel's elements, 1 for no gaps.
+      scope: The variable scope, or its name; None for `Conv`.
+
+    Returns:
+      A tensor [batch, height / stride, width / stride, num_outputs], sizes rounded up.
+
+    >>> tf.contrib.slim.nets.resnet_utils.conv2d_same(tf.zeros([1, 8, 8, 3]), 4, kernel_size=3, stride=2).shape.as_list()
+    [1, 4, 4, 4]
+    """
     if stride == 1:
         return conv2d(inputs, num_outputs, kernel_size, stride=1, rate=rate, padding="SAME", scope=scope)
     total = (kernel_size - 1) * rate
@@ -46,7 +73,21 @@ def conv2d_same(inputs: Any, num_outputs: int, kernel_size: int, stride: int, ra
 def stack_blocks_dense(
     net: Any, blocks: Sequence[Block], output_stride: int | None = None, outputs_collections: Any = None
 ) -> Any:
-    """The blocks one after another.  From ``output_stride`` on, units use larger rates in place of strides."""
+    """The blocks one after another.  From ``output_stride`` on, units use larger rates in place of strides.
+
+    Args:
+      net: Images or their features, float [batch, height, width, channels].
+      blocks: A list of `Block`s.
+      output_stride: How many times smaller the last picture is than `net`; None for the strides of the blocks.
+      outputs_collections: The collections to add the output of each block to; None for none.
+
+    Returns:
+      The output of the last block.
+
+    >>> block = tf.contrib.slim.nets.resnet_v1.resnet_v1_block("block1", base_depth=2, num_units=2, stride=2)
+    >>> tf.contrib.slim.nets.resnet_utils.stack_blocks_dense(tf.zeros([1, 8, 8, 3]), [block]).shape.as_list()
+    [1, 4, 4, 8]
+    """
     stride = rate = 1
     for block in blocks:
         with variable_scope(block.scope, "block", [net]) as own:
@@ -70,7 +111,20 @@ def resnet_arg_scope(
     weight_decay: float = 0.0001, batch_norm_decay: float = 0.997, batch_norm_epsilon: float = 1e-5,
     batch_norm_scale: bool = True,
 ) -> Any:  # fmt: skip
-    """The arguments of a residual network's layers."""
+    """The arguments of a residual network's layers.
+
+    Args:
+      weight_decay: The factor of the L2 loss of the weights.
+      batch_norm_decay: How much of the moving averages stays in each step.
+      batch_norm_epsilon: A small number that is added to the variance.
+      batch_norm_scale: True multiplies normalised values by a trained factor.
+
+    Returns:
+      A scope for `tf.contrib.slim.arg_scope`.
+
+    >>> with tf.contrib.slim.arg_scope(tf.contrib.slim.nets.resnet_utils.resnet_arg_scope()):
+    ...     net = tf.contrib.slim.conv2d(tf.zeros([1, 8, 8, 3]), 4, [3, 3])
+    """
     normalizing = {
         "decay": batch_norm_decay,
         "epsilon": batch_norm_epsilon,
@@ -103,7 +157,23 @@ def bottleneck_v1(
     inputs: Any, depth: int, depth_bottleneck: int, stride: int, rate: int = 1, outputs_collections: Any = None,
     scope: Any = None,
 ) -> Any:  # fmt: skip
-    """Three convolutions beside a shortcut, then relu."""
+    """Three convolutions beside a shortcut, then relu.
+
+    Args:
+      inputs: Images or their features, float [batch, height, width, channels].
+      depth: The number of channels of the output.
+      depth_bottleneck: The number of channels between the convolutions.
+      stride: How many times smaller the output is.
+      rate: The distance of the kernel's elements, 1 for no gaps.
+      outputs_collections: The collections to add the output to; None for none.
+      scope: The variable scope, or its name; None for `bottleneck_v1`.
+
+    Returns:
+      A tensor [batch, height / stride, width / stride, depth].
+
+    >>> tf.contrib.slim.nets.resnet_v1.bottleneck(tf.zeros([1, 8, 8, 3]), depth=8, depth_bottleneck=2, stride=2).shape.as_list()
+    [1, 4, 4, 8]
+    """
     with variable_scope(scope, "bottleneck_v1", [inputs]) as own:
         shortcut = _shortcut(inputs, inputs, depth, stride)
         net = conv2d(inputs, depth_bottleneck, [1, 1], stride=1, scope="conv1")
@@ -117,7 +187,23 @@ def bottleneck_v2(
     inputs: Any, depth: int, depth_bottleneck: int, stride: int, rate: int = 1, outputs_collections: Any = None,
     scope: Any = None,
 ) -> Any:  # fmt: skip
-    """Normalised and rectified, then three convolutions beside a shortcut."""
+    """Normalised and rectified, then three convolutions beside a shortcut.
+
+    Args:
+      inputs: Images or their features, float [batch, height, width, channels].
+      depth: The number of channels of the output.
+      depth_bottleneck: The number of channels between the convolutions.
+      stride: How many times smaller the output is.
+      rate: The distance of the kernel's elements, 1 for no gaps.
+      outputs_collections: The collections to add the output to; None for none.
+      scope: The variable scope, or its name; None for `bottleneck_v2`.
+
+    Returns:
+      A tensor [batch, height / stride, width / stride, depth].
+
+    >>> tf.contrib.slim.nets.resnet_v2.bottleneck(tf.zeros([1, 8, 8, 3]), depth=8, depth_bottleneck=2, stride=2).shape.as_list()
+    [1, 4, 4, 8]
+    """
     plain: dict[str, Any] = {"normalizer_fn": None}
     with variable_scope(scope, "bottleneck_v2", [inputs]) as own:
         active = batch_norm(inputs, activation_fn=activation.relu, scope="preact")
@@ -167,7 +253,29 @@ def resnet_v1(
     global_pool: bool = True, output_stride: int | None = None, include_root_block: bool = True, reuse: Any = None,
     scope: Any = None,
 ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """A network of blocks of `bottleneck_v1`: the last values or logits, and what each layer gives."""
+    """A network of blocks of `bottleneck_v1`: the last values or logits, and what each layer gives.
+
+    Args:
+      inputs: Images, float [batch, height, width, channels].
+      blocks: A list of `Block`s.
+      num_classes: The number of classes; None for no logits.
+      is_training: Whether to train, for the normalisation: a bool, or a bool scalar tensor.
+      global_pool: True takes the mean over height and width before the logits.
+      output_stride: How many times smaller the last picture is than the input; units then use larger rates in place of
+        strides. None for the strides of the blocks.
+      include_root_block: False leaves out the first convolution and pooling, with their strides of 4 together.
+      reuse: True to use variables that exist; None or False to make them.
+      scope: The variable scope, or its name; None for `resnet_v1`.
+
+    Returns:
+      The logits [batch, 1, 1, num_classes], or the last values, and a dictionary from the names of the layers to their
+      outputs.
+
+    >>> block = tf.contrib.slim.nets.resnet_v1.resnet_v1_block("block1", base_depth=2, num_units=1, stride=1)
+    >>> net, ends = tf.contrib.slim.nets.resnet_v1.resnet_v1(tf.zeros([1, 32, 32, 3]), [block], num_classes=10)
+    >>> net.shape.as_list()
+    [1, 1, 1, 10]
+    """
     return _network(
         False, inputs, blocks, num_classes, is_training, global_pool, output_stride, include_root_block, reuse, scope
     )
@@ -178,7 +286,29 @@ def resnet_v2(
     global_pool: bool = True, output_stride: int | None = None, include_root_block: bool = True, reuse: Any = None,
     scope: Any = None,
 ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """A network of blocks of `bottleneck_v2`: the last values or logits, and what each layer gives."""
+    """A network of blocks of `bottleneck_v2`: the last values or logits, and what each layer gives.
+
+    Args:
+      inputs: Images, float [batch, height, width, channels].
+      blocks: A list of `Block`s.
+      num_classes: The number of classes; None for no logits.
+      is_training: Whether to train, for the normalisation: a bool, or a bool scalar tensor.
+      global_pool: True takes the mean over height and width before the logits.
+      output_stride: How many times smaller the last picture is than the input; units then use larger rates in place of
+        strides. None for the strides of the blocks.
+      include_root_block: False leaves out the first convolution and pooling, with their strides of 4 together.
+      reuse: True to use variables that exist; None or False to make them.
+      scope: The variable scope, or its name; None for `resnet_v2`.
+
+    Returns:
+      The logits [batch, 1, 1, num_classes], or the last values, and a dictionary from the names of the layers to their
+      outputs.
+
+    >>> block = tf.contrib.slim.nets.resnet_v2.resnet_v2_block("block1", base_depth=2, num_units=1, stride=1)
+    >>> net, ends = tf.contrib.slim.nets.resnet_v2.resnet_v2(tf.zeros([1, 32, 32, 3]), [block], num_classes=10)
+    >>> net.shape.as_list()
+    [1, 1, 1, 10]
+    """
     return _network(
         True, inputs, blocks, num_classes, is_training, global_pool, output_stride, include_root_block, reuse, scope
     )
@@ -190,13 +320,61 @@ def _block(unit: Callable[..., Any], scope: str, base_depth: int, num_units: int
 
 
 def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """A block of ``num_units`` of `bottleneck_v1`, of which the last has the stride."""
+    """A block of ``num_units`` of `bottleneck_v1`, of which the last has the stride.
+
+    Args:
+      scope: The name of the block.
+      base_depth: The number of channels between the convolutions of a unit, a quarter of those of its output.
+      num_units: The number of units.
+      stride: How many times smaller the output of the block is.
+
+    Returns:
+      A `Block`.
+
+    >>> block = tf.contrib.slim.nets.resnet_v1.resnet_v1_block("block1", base_depth=64, num_units=3, stride=2)
+    >>> len(block.args)
+    3
+    """
     return _block(bottleneck_v1, scope, base_depth, num_units, stride)
 
 
 def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """A block of ``num_units`` of `bottleneck_v2`, of which the last has the stride."""
+    """A block of ``num_units`` of `bottleneck_v2`, of which the last has the stride.
+
+    Args:
+      scope: The name of the block.
+      base_depth: The number of channels between the convolutions of a unit, a quarter of those of its output.
+      num_units: The number of units.
+      stride: How many times smaller the output of the block is.
+
+    Returns:
+      A `Block`.
+
+    >>> block = tf.contrib.slim.nets.resnet_v2.resnet_v2_block("block1", base_depth=64, num_units=3, stride=2)
+    >>> len(block.args)
+    3
+    """
     return _block(bottleneck_v2, scope, base_depth, num_units, stride)
+
+
+_RESNET = """A residual network of {layers} layers: the last values or logits, and what each layer gives.
+
+Args:
+  inputs: Images, float [batch, height, width, 3], of 224 x 224 pixels as a rule.
+  num_classes: The number of classes; None for no logits.
+  is_training: Whether to train, for the normalisation: a bool, or a bool scalar tensor.
+  global_pool: True takes the mean over height and width before the logits.
+  output_stride: How many times smaller the last picture is than the input, a multiple of 4; units then use larger
+    rates in place of strides. None for 32.
+  reuse: True to use variables that exist; None or False to make them.
+  scope: The variable scope, or its name.
+
+Returns:
+  The logits [batch, 1, 1, num_classes], or the last values, and a dictionary from the names of the layers to their
+  outputs.
+
+Example: ``logits, ends = tf.contrib.slim.nets.{module}.{name}(images, num_classes=10, is_training=False)``
+"""
 
 
 def _of_layers(network: Callable[..., Any], block: Callable[..., Block], layers: int, units: Sequence[int]) -> Any:
@@ -210,7 +388,7 @@ def _of_layers(network: Callable[..., Any], block: Callable[..., Block], layers:
         return network(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)  # type: ignore[no-any-return]
 
     resnet.__name__ = resnet.__qualname__ = name
-    resnet.__doc__ = f"{name}: the last values or logits, and what each layer gives."
+    resnet.__doc__ = _RESNET.format(layers=layers, module=network.__name__, name=name)
     resnet.default_image_size = 224  # type: ignore[attr-defined]
     return resnet
 

@@ -1,5 +1,6 @@
 """tf.contrib.losses: losses with predictions before labels."""
 
+from headrace.contrib.losses import metric_learning as metric_learning
 from headrace.library.contrib.losses import absolute_difference as absolute_difference
 from headrace.library.contrib.losses import add_loss as add_loss
 from headrace.library.contrib.losses import compute_weighted_loss as compute_weighted_loss

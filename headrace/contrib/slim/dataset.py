@@ -1,0 +1,3 @@
+"""slim.dataset: where a data set is and how to read it."""
+
+from headrace.library.contrib.slim.data import Dataset as Dataset

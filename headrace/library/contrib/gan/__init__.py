@@ -1,0 +1,1 @@
+"""``tf.contrib.gan``: networks that learn by telling real data from generated."""

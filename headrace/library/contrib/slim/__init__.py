@@ -1,0 +1,1 @@
+"""What of ``tf.contrib.slim`` is no layer: its data sets, its evaluation, its summaries."""
