@@ -16,6 +16,13 @@ from headrace.library.contrib.composition import (
     one_hot_encoding as one_hot_encoding, relu as relu, relu6 as relu6, repeat as repeat, softmax as softmax,
     stack as stack,
 )
+from headrace.library.contrib.layer_summary import (
+    summarize_activation as summarize_activation, summarize_activations as summarize_activations,
+    summarize_biases as summarize_biases, summarize_collection as summarize_collection,
+    summarize_tensor as summarize_tensor, summarize_tensors as summarize_tensors,
+    summarize_variables as summarize_variables, summarize_weights as summarize_weights,
+)
+from headrace.library.contrib.spatial_softmax import spatial_softmax as spatial_softmax
 from headrace.library.contrib.learn.column import real_valued_column as real_valued_column
 from headrace.library.contrib.optimize import (
     OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES, OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES,

@@ -1,4 +1,4 @@
-"""Convolution layers over one, two or three axes, and their functions.  Separable and transposed ones are next door."""
+"""Convolution layers over one, two or three axes.  Separable, depthwise and transposed ones are next door."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from typing import Any
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
 from headrace.graph.operation import Tensor
-from headrace.library.layers.base import InputSpec, Layer
-from headrace.library.layers.core import normalize_data_format
-from headrace.library.layers.function import layer_function
-from headrace.library.layers.named import ZEROS, get_activation, get_initializer, get_regularizer
+from headrace.library.layers import activations, regularizers
+from headrace.library.layers import weight_arguments as weight
+from headrace.library.layers.base_layer import Layer
+from headrace.library.layers.data_format import (
+    normalize_data_format,
+    normalize_padding,
+    numbers,
+    output_length,
+    spatial_axes,
+)
+from headrace.library.layers.spec import InputSpec
 from headrace.library.network.activation import bias_add
 from headrace.library.network.spatial import convolution
 from headrace.library.tensor import array
@@ -20,43 +27,34 @@ from headrace.library.tensor import array
 _OP_NAMES = {1: "conv1d", 2: "Conv2D", 3: "Conv3D"}
 _LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
-
-def numbers(value: Any, count: int, name: str) -> tuple[int, ...]:
-    """An integer for each of ``count`` axes: one for all, or as many as there are axes."""
-    if isinstance(value, int):
-        return (value,) * count
-    try:
-        values = tuple(int(v) for v in value)
-    except (TypeError, ValueError):
-        values = ()
-    if len(values) != count:
-        raise ValueError(f"The `{name}` argument must be a tuple of {count} integers. Received: {value} {at()}")
-    return values
-
-
-def normalize_padding(value: Any, causal: bool = False) -> str:
-    """ "valid" or "same" ("causal" where allowed)."""
-    allowed = ("valid", "same", "causal") if causal else ("valid", "same")
-    if not isinstance(value, str) or value.lower() not in allowed:
-        accepted = ", ".join(f'"{k}"' for k in allowed)
-        raise ValueError(f"The `padding` argument must be one of {accepted}. Received: {value} {at()}")
-    return value.lower()
+WINDOW_ARGS = """filters: The number of output channels.
+      kernel_size: The size of the window: a number, or one for each axis.
+      strides: The step of the window: a number, or one for each axis.
+      padding: "valid", or "same" for windows that reach over the edge; "causal" looks back only (along one axis)."""
+FORMAT_ARG = """data_format: "channels_last" or "channels_first"; None for ``tf.keras.backend.image_data_format()``."""
+DILATION_ARG = (
+    "dilation_rate: The distance of the window's elements, in the form of ``strides``; above 1 only without strides."
+)
+OUTPUT_ARGS = """activation: A function of the result, or its name; None for none.
+      use_bias: Whether a bias is added."""
+_ARGS = f"""{WINDOW_ARGS}
+      {FORMAT_ARG}
+      {DILATION_ARG}
+      {OUTPUT_ARGS}
+      kernel_initializer, bias_initializer: What makes the first values: an initializer, or its name.
+      kernel_regularizer, bias_regularizer: Functions of a weight that give a loss, or None.
+      activity_regularizer: A function of the output that gives a loss, or None.
+      kernel_constraint, bias_constraint: Functions that an optimizer applies to a weight after each update, or None.
+      **kwargs: What every layer takes, such as ``name``."""
 
 
-def output_length(length: int | None, size: int, padding: str, stride: int, dilation: int = 1) -> int | None:
-    """How many windows fit along an axis."""
-    if length is None:
-        return None
-    reach = size + (size - 1) * (dilation - 1)
-    room = length if padding in ("same", "causal") else length - reach + 1
-    return (room + stride - 1) // stride
-
-
-def _shown(made: Callable[..., Any], rank: int) -> Signature:
-    """What a constructor takes, with defaults as TensorFlow shows them: over several axes, a number for each."""
-    tuples = {"strides": (1,) * rank, "dilation_rate": (1,) * rank} if rank > 1 else {}
-    _, *parameters = signature(made).parameters.values()
-    return Signature([p.replace(default=tuples.get(p.name, p.default)) for p in parameters])
+def _shown(constructor: Callable[..., Any], rank: int | None = None) -> Signature:
+    """What a constructor takes; with a rank, defaults as Keras shows them: over several axes, a number for each."""
+    several: dict[str, Any] = {"data_format": "channels_last"} if rank == 1 else {}
+    if rank is not None and rank > 1:
+        several = dict.fromkeys(("strides", "dilation_rate"), (1,) * rank)
+    _, *parameters = signature(constructor).parameters.values()
+    return Signature([p.replace(default=several.get(p.name, p.default)) for p in parameters])
 
 
 class Conv(Layer):
@@ -68,37 +66,34 @@ class Conv(Layer):
         super().__init_subclass__(**kwargs)
         if rank is not None:
             cls.rank = rank
-        if rank is not None or "__init__" in vars(cls):
-            cls.__signature__ = _shown(cls.__init__, rank or 1)  # type: ignore[attr-defined]
+            cls.__signature__ = _shown(cls.__init__, rank)  # type: ignore[attr-defined]
+        elif "__init__" in vars(cls):
+            cls.__signature__ = _shown(cls.__init__)  # type: ignore[attr-defined]
 
     def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-        data_format: str = "channels_last", dilation_rate: Any = 1, activation: Any = None, use_bias: bool = True,
-        kernel_initializer: Any = None, bias_initializer: Any = ZEROS, kernel_regularizer: Any = None,
+        self, filters: int | None, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str | None = None, dilation_rate: Any = 1, activation: Any = None, use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
         bias_regularizer: Any = None, activity_regularizer: Any = None, kernel_constraint: Any = None,
-        bias_constraint: Any = None, trainable: bool = True, name: Any = None, **kwargs: Any,
+        bias_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(trainable=trainable, name=name, activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(activity_regularizer=regularizers.get(activity_regularizer), **kwargs)
         rank = self.rank
-        self.filters = int(filters)
+        self.filters: Any = None if filters is None else int(filters)
         self.kernel_size = numbers(kernel_size, rank, "kernel_size")
         self.strides = numbers(strides, rank, "strides")
         self.padding = normalize_padding(padding, causal=rank == 1)
-        self.data_format = normalize_data_format(data_format)
+        self.data_format = normalize_data_format("channels_last" if rank == 1 and data_format is None else data_format)
         self.dilation_rate = numbers(dilation_rate, rank, "dilation_rate")
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
                 "`strides > 1` not supported in conjunction with `dilation_rate > 1`. Received: "
                 f"strides={self.strides} and dilation_rate={self.dilation_rate}"
             )
-        self.activation = get_activation(activation)
+        self.activation = activations.get(activation)
         self.use_bias = use_bias
-        self.kernel_initializer = get_initializer(kernel_initializer)
-        self.bias_initializer = get_initializer(bias_initializer)
-        self.kernel_regularizer = get_regularizer(kernel_regularizer)
-        self.bias_regularizer = get_regularizer(bias_regularizer)
-        self.kernel_constraint = kernel_constraint
-        self.bias_constraint = bias_constraint
+        weight.keep_arguments(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        weight.keep_arguments(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
         self.input_spec = InputSpec(ndim=rank + 2)
         self.kernel: Any = None
         self.bias: Any = None
@@ -122,33 +117,36 @@ class Conv(Layer):
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
         return channels
 
-    def _add_bias_weight(self) -> None:
-        self.bias = None
+    def _add_bias_weight(self, channels: int) -> None:
         if self.use_bias:
-            self.bias = self.add_weight(
-                "bias", shape=(self.filters,), initializer=self.bias_initializer, regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint, trainable=True, dtype=self.dtype,
-            )  # fmt: skip
+            self.bias = weight.make(self, "bias", (channels,), self.dtype)
 
     def _finish(self, outputs: Tensor) -> Tensor:
         if self.use_bias:
             outputs = bias_add(outputs, self.bias, data_format=self._layout)
         return self.activation(outputs) if self.activation is not None else outputs
 
-    def _pad_causally(self, inputs: Tensor) -> Tensor:
-        """Zeros on the left, so that no output sees what comes after it."""
+    def _padded(self, inputs: Any) -> tuple[Any, str]:
+        """The inputs and how the op pads them; zeros on the left for "causal", so that no output sees what comes after it."""
+        if self.padding != "causal":
+            return inputs, self.padding.upper()
         left = [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0]
         first = self.data_format == "channels_first"
-        return array.pad(inputs, [[0, 0], [0, 0], left] if first else [[0, 0], left, [0, 0]])
+        return array.pad(inputs, [[0, 0], [0, 0], left] if first else [[0, 0], left, [0, 0]]), "VALID"
 
-    def _spatial_shape(self, input_shape: Any, lengths: list[int | None]) -> TensorShape:
+    def _spatial_shape(self, input_shape: Any, lengths: list[int | None], channels: int | None = None) -> TensorShape:
         batch = as_shape(input_shape).as_list()[0]
+        channels = self.filters if channels is None else channels
         first = self.data_format == "channels_first"
-        return TensorShape([batch, self.filters, *lengths] if first else [batch, *lengths, self.filters])
+        return TensorShape([batch, channels, *lengths] if first else [batch, *lengths, channels])
 
     def _input_lengths(self, input_shape: Any) -> list[int | None]:
         dims = as_shape(input_shape).with_rank(self.rank + 2).as_list()
-        return dims[2:] if self.data_format == "channels_first" else dims[1:-1]
+        return [dims[a] for a in spatial_axes(self.data_format, self.rank)]
+
+    def _output_lengths(self, input_shape: Any) -> list[int | None]:
+        windows = zip(self._input_lengths(input_shape), self.kernel_size, self.strides, self.dilation_rate, strict=True)
+        return [output_length(n, k, self.padding, s, d) for n, k, s, d in windows]
 
     # ---- the plain convolution
 
@@ -156,18 +154,13 @@ class Conv(Layer):
         return *self.kernel_size, channels, self.filters
 
     def build(self, input_shape: Any) -> None:
-        self.kernel = self.add_weight(
-            "kernel", shape=self._kernel_shape(self._channels(input_shape)), initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint, trainable=True,
-            dtype=self._float_dtype(),
-        )  # fmt: skip
-        self._add_bias_weight()
+        shape = self._kernel_shape(self._channels(input_shape))
+        self.kernel = weight.make(self, "kernel", shape, self._float_dtype())
+        self._add_bias_weight(self.filters)
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        padding = self.padding.upper()
-        if self.padding == "causal":
-            inputs, padding = self._pad_causally(inputs), "VALID"
+        inputs, padding = self._padded(inputs)
         outputs = convolution(
             inputs, self.kernel, padding, strides=self.strides, dilation_rate=self.dilation_rate,
             data_format=self._layout, name=_OP_NAMES[self.rank],
@@ -175,34 +168,50 @@ class Conv(Layer):
         return self._finish(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        windows = zip(self._input_lengths(input_shape), self.kernel_size, self.strides, self.dilation_rate, strict=True)
-        lengths = [output_length(n, k, self.padding, s, d) for n, k, s, d in windows]
-        return self._spatial_shape(input_shape, lengths)
+        return self._spatial_shape(input_shape, self._output_lengths(input_shape))
+
+    # ---- as plain data
+
+    _WEIGHTS: tuple[str, ...] = ("kernel", "bias")
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(), "filters": self.filters, "kernel_size": self.kernel_size, "strides": self.strides,
+            "padding": self.padding, "data_format": self.data_format, "dilation_rate": self.dilation_rate,
+            "activation": activations.serialize(self.activation), "use_bias": self.use_bias,
+            **weight.config(self, *self._WEIGHTS),
+            "activity_regularizer": regularizers.serialize(self.activity_regularizer),
+        }  # fmt: skip
 
 
 class Conv1D(Conv, rank=1):
-    """A convolution along one axis, e.g. time: [batch, length, channels]."""
+    __doc__ = f"""A convolution along one axis, e.g. time: [batch, steps, channels].
+
+    Args:
+      {_ARGS}
+
+    >>> tf.keras.layers.Conv1D(4, 3, padding="causal")(tf.zeros([1, 8, 3])).shape.as_list()
+    [1, 8, 4]
+    """
 
 
 class Conv2D(Conv, rank=2):
-    """A convolution over images: [batch, height, width, channels]."""
+    __doc__ = f"""A convolution over images: [batch, height, width, channels].
+
+    Args:
+      {_ARGS}
+
+    >>> tf.keras.layers.Conv2D(16, 3, activation="relu")(tf.zeros([1, 8, 8, 3])).shape.as_list()
+    [1, 6, 6, 16]
+    """
 
 
 class Conv3D(Conv, rank=3):
-    """A convolution over volumes: [batch, depth, height, width, channels]."""
+    __doc__ = f"""A convolution over volumes: [batch, depth, height, width, channels].
 
+    Args:
+      {_ARGS}
 
-conv1d = layer_function(
-    "conv1d", Conv1D, 'A convolution along one axis of [batch, length, channels]; padding "causal" looks back only.'
-)
-conv2d = layer_function(
-    "conv2d",
-    Conv2D,
-    """A convolution over images [batch, height, width, channels].
-
-    >>> features = tf.layers.conv2d(tf.zeros([1, 8, 8, 3]), 16, 3, padding="same", activation=tf.nn.relu)
-    >>> features.shape.as_list()
-    [1, 8, 8, 16]
-    """,
-)
-conv3d = layer_function("conv3d", Conv3D, "A convolution over volumes [batch, depth, height, width, channels].")
+    >>> tf.keras.layers.Conv3D(4, 3, strides=2)(tf.zeros([1, 9, 9, 9, 3])).shape.as_list()
+    [1, 4, 4, 4, 4]
+    """

@@ -1,7 +1,7 @@
-"""The batch normalization layer and its function.
+"""The batch normalization layer.
 
-While training, the batch's own mean and variance normalise it and ops that move the averages go to UPDATE_OPS, to be run
-with the training op; otherwise the averages normalise.  A tensor ``training`` chooses at every step.
+While training, the batch's own mean and variance normalise it and ops that move the averages are added to the layer's updates,
+to be run with the training op; otherwise the averages normalise.  A tensor ``training`` chooses at every step.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from headrace.core import dtypes
 from headrace.core.shape import TensorShape, as_shape
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library.layers.base import InputSpec, Layer
-from headrace.library.layers.named import ONES, ZEROS, get_initializer, get_regularizer
+from headrace.library.layers import initializers
+from headrace.library.layers import weight_arguments as weight
+from headrace.library.layers.base_layer import Layer
 from headrace.library.layers.renorm import Renorm, checked_clipping, composed
+from headrace.library.layers.spec import InputSpec
+from headrace.library.layers.train_phase import training_or_phase
 from headrace.library.network import normalization
 from headrace.library.numeric import math, reduction
 from headrace.library.state.smart_cond import smart_cond, smart_constant_value
@@ -29,12 +32,39 @@ class BatchNormalization(Layer):
     ``fused`` None uses the one-kernel form for images (rank 4, axis 1 or 3); its averages follow the unbiased variance.
     ``renorm`` corrects the batch toward slower averages, ``virtual_batch_size`` normalises parts of the batch on their
     own, ``adjustment`` is a function of the inputs' shape that gives a scale and a bias to apply while training.
+
+    Args:
+      axis: The axis of the channels, or several axes.
+      momentum: How much of an average is kept at each step.
+      epsilon: A small number added to the variance.
+      center: Whether ``beta`` is added.
+      scale: Whether ``gamma`` multiplies.
+      beta_initializer, gamma_initializer: What makes the first values: an initializer, or its name.
+      moving_mean_initializer, moving_variance_initializer: What makes the first averages.
+      beta_regularizer, gamma_regularizer: Functions of a weight that give a loss, or None.
+      beta_constraint, gamma_constraint: Functions that an optimizer applies to a weight after each update, or None.
+      renorm: Whether the batch is corrected toward slower averages.
+      renorm_clipping: Limits of the correction: a dictionary with some of "rmax", "rmin" and "dmax".
+      renorm_momentum: How much of the slower averages is kept at each step.
+      fused: Whether one kernel does it all; None where that can be.
+      trainable: Whether an optimizer changes ``gamma`` and ``beta``.
+      virtual_batch_size: The size of the parts of a batch that are normalised on their own; None for the whole.
+      adjustment: A function of the inputs' shape that gives a scale and a bias, or None.
+      name: A name for the layer.
+      **kwargs: What every layer takes, such as ``dtype``.
+
+    >>> layer = tf.keras.layers.BatchNormalization()
+    >>> y = layer(tf.constant([[1.0], [3.0]]), training=True)
+    >>> with tf.Session() as session:
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(y).round(2).tolist()
+    [[-1.0], [1.0]]
     """
 
     def __init__(
         self, axis: Any = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
-        beta_initializer: Any = ZEROS, gamma_initializer: Any = ONES, moving_mean_initializer: Any = ZEROS,
-        moving_variance_initializer: Any = ONES, beta_regularizer: Any = None, gamma_regularizer: Any = None,
+        beta_initializer: Any = "zeros", gamma_initializer: Any = "ones", moving_mean_initializer: Any = "zeros",
+        moving_variance_initializer: Any = "ones", beta_regularizer: Any = None, gamma_regularizer: Any = None,
         beta_constraint: Any = None, gamma_constraint: Any = None, renorm: bool = False, renorm_clipping: Any = None,
         renorm_momentum: float = 0.99, fused: bool | None = None, trainable: bool = True,
         virtual_batch_size: int | None = None, adjustment: Any = None, name: Any = None, **kwargs: Any,
@@ -53,14 +83,11 @@ class BatchNormalization(Layer):
         self.epsilon = epsilon
         self.center = center
         self.scale = scale
-        self.beta_initializer = get_initializer(beta_initializer)
-        self.gamma_initializer = get_initializer(gamma_initializer)
-        self.moving_mean_initializer = get_initializer(moving_mean_initializer)
-        self.moving_variance_initializer = get_initializer(moving_variance_initializer)
-        self.beta_regularizer = get_regularizer(beta_regularizer)
-        self.gamma_regularizer = get_regularizer(gamma_regularizer)
-        self.beta_constraint = beta_constraint
-        self.gamma_constraint = gamma_constraint
+        weight.keep_arguments(self, "beta", beta_initializer, beta_regularizer, beta_constraint)
+        weight.keep_arguments(self, "gamma", gamma_initializer, gamma_regularizer, gamma_constraint)
+        self.moving_mean_initializer = initializers.get(moving_mean_initializer)
+        self.moving_variance_initializer = initializers.get(moving_variance_initializer)
+        self.supports_masking = True
         self.fused = False if any(special.values()) else fused
         self.renorm = renorm
         self.renorm_clipping = checked_clipping(renorm_clipping) if renorm else {}
@@ -112,50 +139,33 @@ class BatchNormalization(Layer):
     def _add_variables(self, shape: list[int]) -> None:
         dtype = dtypes.as_dtype(self.dtype or dtypes.float32)
         element_type = dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
-        self.gamma = self.beta = None
         if self.scale:
-            self.gamma = self.add_weight(
-                "gamma", shape=shape, dtype=element_type, initializer=self.gamma_initializer,
-                regularizer=self.gamma_regularizer, constraint=self.gamma_constraint, trainable=True,
-            )  # fmt: skip
+            self.gamma = weight.make(self, "gamma", shape, element_type)
         if self.center:
-            self.beta = self.add_weight(
-                "beta", shape=shape, dtype=element_type, initializer=self.beta_initializer, regularizer=self.beta_regularizer,
-                constraint=self.beta_constraint, trainable=True,
+            self.beta = weight.make(self, "beta", shape, element_type)
+        self._add_averages(shape, element_type)
+
+    def _add_averages(self, shape: list[int], dtype: Any) -> None:
+        self.moving_mean = self._average("moving_mean", shape, dtype, self.moving_mean_initializer)
+        self.moving_variance = self._average("moving_variance", shape, dtype, self.moving_variance_initializer)
+        if self.renorm:
+            zeros = initializers.get("zeros")
+            self._renorm = Renorm(
+                lambda name, size, dtype: self._average(name, size, dtype, zeros), shape, dtype, self.renorm_momentum,
+                self.renorm_clipping,
             )  # fmt: skip
-        scope = self._scope
-        partitioner = scope.partitioner if scope is not None else None
-        if scope is not None:
-            scope.set_partitioner(None)  # averages are read whole
-        try:
-            self.moving_mean = self._average("moving_mean", shape, element_type, self.moving_mean_initializer)
-            self.moving_variance = self._average(
-                "moving_variance", shape, element_type, self.moving_variance_initializer
-            )
-            if self.renorm:
-                zeros = get_initializer("zeros")
-                self._renorm = Renorm(
-                    lambda name, size, dtype: self._average(name, size, dtype, zeros),
-                    shape,
-                    element_type,
-                    self.renorm_momentum,
-                    self.renorm_clipping,
-                )
-        finally:
-            if scope is not None:
-                scope.set_partitioner(partitioner)
 
     def _average(self, name: str, shape: list[int], dtype: Any, initializer: Any) -> Any:
         return self.add_weight(
-            name, shape=shape, dtype=dtype, initializer=initializer, trainable=False,
+            name=name, shape=shape, dtype=dtype, initializer=initializer, trainable=False,
             synchronization=VariableSynchronization.ON_READ, aggregation=VariableAggregation.MEAN,
         )  # fmt: skip
 
     # ---- calling
 
-    def call(self, inputs: Any, training: Any = False) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Any, training: Any = None) -> Tensor:  # type: ignore[override]
         inputs = convert_to_tensor(inputs)
-        training = False if training is None else training
+        training = training_or_phase(training)
         outputs = self._fused(inputs, training) if self.fused else self._plain(inputs, training)
         outputs.set_shape(inputs.shape)
         return outputs
@@ -250,29 +260,17 @@ class BatchNormalization(Layer):
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         return as_shape(input_shape)
 
-
-def batch_normalization(
-    inputs: Any, axis: Any = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True,
-    scale: bool = True, beta_initializer: Any = ZEROS, gamma_initializer: Any = ONES,
-    moving_mean_initializer: Any = ZEROS, moving_variance_initializer: Any = ONES, beta_regularizer: Any = None,
-    gamma_regularizer: Any = None, beta_constraint: Any = None, gamma_constraint: Any = None, training: Any = False,
-    trainable: bool = True, name: str | None = None, reuse: Any = None, renorm: bool = False,
-    renorm_clipping: Any = None, renorm_momentum: float = 0.99, fused: bool | None = None,
-    virtual_batch_size: int | None = None, adjustment: Any = None,
-) -> Any:  # fmt: skip
-    """Batch normalization; run the averages' updates with the training op.
-
-    x = tf.layers.batch_normalization(x, training=is_training)
-    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
-        train_op = optimizer.minimize(loss)
-    """
-    layer = BatchNormalization(
-        axis=axis, momentum=momentum, epsilon=epsilon, center=center, scale=scale, beta_initializer=beta_initializer,
-        gamma_initializer=gamma_initializer, moving_mean_initializer=moving_mean_initializer,
-        moving_variance_initializer=moving_variance_initializer, beta_regularizer=beta_regularizer,
-        gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint, gamma_constraint=gamma_constraint,
-        renorm=renorm, renorm_clipping=renorm_clipping, renorm_momentum=renorm_momentum, fused=fused,
-        trainable=trainable, virtual_batch_size=virtual_batch_size, adjustment=adjustment, name=name, _reuse=reuse,
-        _scope=name,
-    )  # fmt: skip
-    return layer.apply(inputs, training=training)
+    def get_config(self) -> dict[str, Any]:
+        config = {
+            **super().get_config(), "axis": self.axis, "momentum": self.momentum, "epsilon": self.epsilon,
+            "center": self.center, "scale": self.scale, **weight.config(self, "beta", "gamma"),
+            "moving_mean_initializer": initializers.serialize(self.moving_mean_initializer),
+            "moving_variance_initializer": initializers.serialize(self.moving_variance_initializer),
+        }  # fmt: skip
+        if self.renorm:
+            config |= {
+                "renorm": True, "renorm_clipping": self.renorm_clipping, "renorm_momentum": self.renorm_momentum,
+            }  # fmt: skip
+        if self.virtual_batch_size is not None:
+            config["virtual_batch_size"] = self.virtual_batch_size
+        return config

@@ -11,7 +11,19 @@ from headrace.library import nest
 
 
 class InputSpec:
-    """The rank, dtype, shape or sizes of certain axes that an input of a layer must have; None for anything."""
+    """The rank, dtype, shape or sizes of certain axes that an input of a layer must have; None for anything.
+
+    Args:
+      dtype: The type of the elements.
+      shape: The shape, with None for sizes that may be anything.
+      ndim: The rank.
+      max_ndim: The largest rank.
+      min_ndim: The smallest rank.
+      axes: A dictionary from axes to their sizes.
+
+    >>> tf.keras.layers.InputSpec(min_ndim=2, axes={-1: 3})
+    InputSpec(min_ndim=2, axes={-1: 3})
+    """
 
     def __init__(
         self, dtype: Any = None, shape: Sequence[int | None] | None = None, ndim: int | None = None,

@@ -7,21 +7,26 @@ from inspect import Parameter, signature
 from typing import Any, Concatenate, ParamSpec
 
 from headrace.library.factory import called
+from headrace.library.layers.scoped.thin import told, with_arguments
 
 P = ParamSpec("P")
+
+_INPUTS = "  inputs: A tensor."
+_REUSE = "  reuse: Whether to reuse the variables of an earlier layer of the same name."
 
 
 def layer_function(name: str, layer: Callable[P, Any], text: str) -> Callable[Concatenate[Any, P], Any]:
     """``name(inputs, ...)``.  Of a layer with variables, a last argument says whether to reuse them."""
     made = signature(layer)
     reuse = "trainable" in made.parameters
-    parameters = [p for p in made.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-    parameters.insert(0, Parameter("inputs", Parameter.POSITIONAL_OR_KEYWORD))
+    own = [p for p in made.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    parameters = [Parameter("inputs", Parameter.POSITIONAL_OR_KEYWORD), *own]
     if reuse:
         parameters.append(Parameter("reuse", Parameter.POSITIONAL_OR_KEYWORD, default=None))
     shown = made.replace(parameters=parameters)
+    arguments = [_INPUTS, *told(layer, [p.name for p in own]), *([_REUSE] if reuse else [])]
 
-    @called(name, text)
+    @called(name, with_arguments(text, arguments, "A tensor."))
     def apply_new_layer(*args: Any, **kwargs: Any) -> Any:
         try:
             given = shown.bind(*args, **kwargs).arguments

@@ -1,0 +1,6 @@
+"""tf.keras.applications.mobilenet_v2: MobileNetV2, and images as they expect them."""
+
+from headrace.library.keras.applications.imagenet import (
+    decode_predictions as decode_predictions, tf_input as preprocess_input,
+)
+from headrace.library.keras.applications.mobilenet import MobileNetV2 as MobileNetV2

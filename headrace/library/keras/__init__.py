@@ -1,0 +1,1 @@
+"""tf.keras: models and what trains them."""

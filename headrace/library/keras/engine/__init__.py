@@ -1,0 +1,1 @@
+"""Models: graphs of layers, stacks of layers, and classes of layers."""

@@ -1,0 +1,1 @@
+"""Text, sequences and images as arrays that a model takes."""

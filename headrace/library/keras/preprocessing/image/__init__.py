@@ -1,0 +1,1 @@
+"""Images as arrays: files, warps and other random changes, and batches of them."""

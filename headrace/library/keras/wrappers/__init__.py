@@ -1,0 +1,1 @@
+"""Keras models in the form that other libraries expect."""
