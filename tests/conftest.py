@@ -100,6 +100,14 @@ def fresh_default_graph(nothing_leaks: None) -> Iterator[None]:
     _reset_default_graph()
 
 
+@pytest.fixture(autouse=True)
+def says_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is logged once in a process, that a name is deprecated, is logged in every test."""
+    argument = sys.modules.get("headrace.library.argument")
+    if argument is not None:
+        monkeypatch.setattr(argument, "_said", set())
+
+
 @pytest.fixture
 def graph(fresh_default_graph: None) -> Any:
     """The test's default graph."""

@@ -1,14 +1,12 @@
 """Names and arguments with newer spellings: the same result, and one line in the log each."""
 
 import logging
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from running import run
 
 import headrace as tf
-from headrace.library import argument
 
 X = np.array([[1.0, -2.0], [3.0, 4.0]], np.float32)
 BATCH = np.array([[[2.0, 1.0], [1.0, 3.0]], [[4.0, 0.0], [1.0, 5.0]]], np.float32)
@@ -36,12 +34,6 @@ SAME = {
     "arg_max": (lambda: tf.arg_max(X, 1), lambda: tf.argmax(X, 1)),
     "arg_min": (lambda: tf.arg_min(X, 1), lambda: tf.argmin(X, 1)),
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(argument, "_said", set())
-    yield
 
 
 @pytest.mark.parametrize("name", SAME)
