@@ -73,7 +73,7 @@ DOCS_STAMP := $(DOCS_VENV)/.installed
 SITE_PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
 
 docs: $(DOCS_STAMP) ## make the site of the docs in build/site; a warning is an error
-	$(DOCS_VENV)/bin/python -m sphinx -q -a -W --keep-going -c docs/site -d build/doctrees . build/site
+	$(DOCS_VENV)/bin/python -m sphinx -q -a -W --keep-going -j auto -c docs/site -d build/doctrees . build/site
 	@echo "see build/site/index.html"
 
 $(DOCS_STAMP): $(STAMP)

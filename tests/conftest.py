@@ -41,6 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RINGS[config.getoption("--ring")](), "ring")
 
 
+def pytest_collection_finish() -> None:
+    """What is there before the first test, modules and 17,000 items, is not looked through at every collection of garbage."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def full_length() -> None:
     """For a test that takes minutes: it runs in the ring ``full`` only."""
@@ -56,6 +62,15 @@ def cuda_is_open() -> None:
     import torch
 
     torch.cuda.is_available()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def idle_threads_end_soon() -> None:
+    """Threads that wait a second for more to do would be waited for after every test that has used one."""
+    from headrace.runtime.host import pool
+    from headrace.runtime.session import parked
+
+    pool.IDLE_SECONDS = parked.IDLE_SECONDS = 0.05
 
 
 @pytest.fixture(autouse=True)
