@@ -18,7 +18,7 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.library import log
-from headrace.library.testing.profiler.float_operation import UnknownShape, float_operations
+from headrace.passes.cost.float_operation import UnknownShape, float_operations
 from headrace.library.testing.profiler.option import Options, ProfileOptionBuilder
 
 ROOT = "_TFProfRoot"

@@ -1,0 +1,84 @@
+"""How fast devices and the links between them are, as plain numbers.  Who measures them is the runtime's business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from headrace.core.device import task_of
+from headrace.passes.cost.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Of one type of device.  ``flops``: float operations a second, by the type of the product (float32, bfloat16 ...).
+
+    ``bandwidth``: bytes of its memory a second.  ``launch``: seconds that a kernel takes which has nothing to do.
+    ``memory``: bytes; 0 if nobody has said how many.
+    """
+
+    flops: Mapping[str, float]
+    bandwidth: float
+    launch: float
+    memory: int = 0
+
+    def seconds(self, work: Work, dtype: str = "float32") -> float:
+        """What the work takes: the launches, and the longer one of computing and of moving bytes."""
+        peak = self.flops.get(dtype) or self.flops["float32"]
+        return work.calls * self.launch + max(work.flops / peak, (work.read + work.written) / self.bandwidth)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Between two devices: seconds until the first byte is there, and bytes a second after that."""
+
+    latency: float
+    bandwidth: float
+
+    def seconds(self, size: float) -> float:
+        return self.latency + size / self.bandwidth
+
+
+NEAR: Final = "near"  # two devices of one process that share memory
+BUS: Final = "bus"  # a CPU and an accelerator of one process, or two accelerators
+HOST: Final = "host"  # two tasks on one host
+NETWORK: Final = "network"  # two tasks on two hosts
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The rates of each type of device, and the links by their kind."""
+
+    rates: Mapping[str, Rates]
+    links: Mapping[str, Link]
+    hosts: Mapping[str, str] = field(default_factory=dict)  # of tasks; those that are not named share one
+
+    def rates_of(self, device_type: str) -> Rates:
+        """A type that nobody has measured counts as a CPU."""
+        return self.rates.get(device_type) or self.rates["CPU"]
+
+    def link(self, source: str, destination: str) -> Link:
+        """Between two devices, by their full names."""
+        return self.links[self.kind(source, destination)]
+
+    def kind(self, source: str, destination: str) -> str:
+        """Which kind of link is between two devices."""
+        one, other = task_of(source), task_of(destination)
+        if one != other:
+            return HOST if self.hosts.get(one) == self.hosts.get(other) else NETWORK
+        return NEAR if _type(source) == _type(destination) == "CPU" else BUS
+
+
+def _type(device: str) -> str:
+    return device.rpartition("/device:")[2].partition(":")[0]
+
+
+# What is taken where nobody has measured: round numbers of a desktop of 2020, a GPU of that time and a network of 10 Gbit/s.
+USUAL: Final = Machine(
+    {
+        "CPU": Rates({"float32": 1e11}, 1e10, 2e-6),
+        "GPU": Rates({"float32": 1e13, "bfloat16": 1e14, "float16": 1e14}, 1e12, 5e-6, 16 << 30),
+    },
+    {NEAR: Link(1e-6, 1e11), BUS: Link(2e-5, 1e10), HOST: Link(1e-4, 2e9), NETWORK: Link(2e-4, 1e9)},
+)
