@@ -60,7 +60,8 @@ def _convolution_gradient(
 ) -> Callable[[Operation], int]:
     def count(node: Operation) -> int:
         shape = _shape(image(node))
-        return 2 * math.prod(shape) * _size(kernel(node)) // (shape[-1] * math.prod(node.attrs["strides"]))
+        strides: int = math.prod(node.attrs["strides"])
+        return 2 * math.prod(shape) * _size(kernel(node)) // (shape[-1] * strides)
 
     return count
 

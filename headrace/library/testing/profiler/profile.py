@@ -18,8 +18,8 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.library import log
-from headrace.passes.cost.float_operation import UnknownShape, float_operations
 from headrace.library.testing.profiler.option import Options, ProfileOptionBuilder
+from headrace.passes.cost.float_operation import UnknownShape, float_operations
 
 ROOT = "_TFProfRoot"
 TRAINABLE = "_trainable_variables"
