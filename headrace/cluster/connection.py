@@ -7,6 +7,7 @@ import logging
 import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import Final
 
@@ -181,7 +182,9 @@ class ClusterConnection:
         for task in names:
             peer, greeting = self._peers[task], asked.answers[task]
             devices = [Device(name, kind, torch.device("cpu"), memory) for name, kind, memory in greeting.devices]
-            runs = self._runs[task] = RemoteRuns(peer, self._session, task, greeting.incarnation)
+            runs = self._runs[task] = RemoteRuns(
+                peer, self._session, task, greeting.incarnation, partial(self._health.compare, task)
+            )
             tasks.append(Task(task, devices, runs))
         return tasks
 

@@ -9,9 +9,10 @@ import logging
 import threading
 from collections.abc import Callable
 from functools import partial
-from time import monotonic
+from time import monotonic, time_ns
 from typing import Any, Final
 
+from headrace.cluster.clock import Clock
 from headrace.cluster.membership import (
     ANSWER_FACTOR,
     PING_SECONDS,
@@ -26,7 +27,7 @@ from headrace.cluster.membership import (
     Ping,
     Tick,
 )
-from headrace.cluster.request import Answer, call
+from headrace.cluster.request import Here, call
 from headrace.cluster.request import Ping as PingRequest
 from headrace.cluster.transport.interface import CLOSED, Peer, Transport
 from headrace.core.errors import OpError, make_error
@@ -52,6 +53,7 @@ class Health:
         self._told = told
         self._machine = Membership(lost_seconds() * ANSWER_FACTOR)
         self._peers: dict[str, Peer] = {}
+        self._clocks: dict[str, Clock] = {}
         self._lock = threading.Lock()
         self._ticks = False
         self._closed = False
@@ -60,17 +62,30 @@ class Health:
         """Expects a task at the other end of a new connection; it must answer ``within`` so many seconds."""
         with self._lock:
             self._peers[task] = peer
+            self._clocks[task] = Clock()
             self._machine.take(Expected(task, within, _last_seen.get(peer.address)), monotonic())
             start = not self._ticks and not self._closed
             self._ticks = self._ticks or start
         peer.on_lost(lambda error: self._feed(Broken(task, error.message), peer))
-        call(peer, self._greeting(task), [], partial(self._answered, task, peer))
+        self._ask(peer, self._greeting(task), task)
         if start:
             self._endpoint.later(PING_SECONDS, self._tick)
 
     def heard(self, task: str, incarnation: int, peer: Peer) -> None:
         """The task has answered."""
         self._feed(Heard(task, incarnation), peer)
+
+    def compare(self, task: str, asked: int, there: int) -> int:
+        """Takes when a question was asked and what the task's clock said, in nanoseconds, as its answer comes.
+
+        Returns what to add to the times of the task's clock to have those of this one's.
+        """
+        answered = time_ns()
+        with self._lock:
+            clock = self._clocks.setdefault(task, Clock())
+            if there:
+                clock.note(asked, there, answered)
+            return clock.difference(there)
 
     def close(self) -> None:
         """Ends the watch, not the connections."""
@@ -98,7 +113,7 @@ class Health:
     def _follow(self, instruction: Instruction, peer: Peer) -> None:
         task = instruction.task
         if isinstance(instruction, Ping):
-            call(peer, PingRequest(), [], partial(self._answered, task, peer))
+            self._ask(peer, PingRequest(), task)
         elif isinstance(instruction, Joined):
             _last_seen[peer.address] = instruction.incarnation
             if instruction.restarted:
@@ -111,6 +126,13 @@ class Health:
             peer.close(error)
             self._told(task, error)
 
-    def _answered(self, task: str, peer: Peer, answer: Answer, values: list[Any], error: OpError | None) -> None:
+    def _ask(self, peer: Peer, request: PingRequest, task: str) -> None:
+        call(peer, request, [], partial(self._answered, task, peer, time_ns()))
+
+    def _answered(
+        self, task: str, peer: Peer, asked: int, answer: Here, values: list[Any], error: OpError | None
+    ) -> None:
         if error is None:  # else the connection has ended, and `on_lost` tells
+            if self._peers.get(task) is peer:
+                self.compare(task, asked, answer.now)
             self.heard(task, answer.incarnation, peer)

@@ -44,8 +44,8 @@ from headrace.resources.stepping.saving import deferring
 from headrace.resources.stepping.step import current
 from headrace.resources.stepping.waiting import Done
 from headrace.runtime.host import cut_machine
+from headrace.runtime.session.causality import shift
 from headrace.runtime.session.step_numbers import step_numbers
-from headrace.runtime.session.step_stats import clock_offset, shift
 
 ALONG: Final = 8192  # bytes: a larger message may travel in another way than the next ones
 
@@ -53,8 +53,14 @@ ALONG: Final = 8192  # bytes: a larger message may travel in another way than th
 class RemoteRuns:
     """Thread-safe."""
 
-    def __init__(self, peer: Peer, session: str, task: str, incarnation: int) -> None:
-        """``incarnation``: that of the task on which the session was begun."""
+    def __init__(
+        self, peer: Peer, session: str, task: str, incarnation: int, compare: Callable[[int, int], int]
+    ) -> None:
+        """``incarnation``: that of the task on which the session was begun.
+
+        ``compare``: takes when a question was asked and what the task's clock said then; tells what to add to its times.
+        """
+        self._compare = compare
         self._peer = peer
         self._session = session
         self._task = task
@@ -145,7 +151,7 @@ class RemoteRuns:
         asked = time_ns()
         answer = self._ask(Statistics(self._session, seconds, handle), self._origins[handle], seconds)
         stats = protos().StepStats.FromString(answer.statistics)
-        shift(stats, clock_offset(asked, answer.now, time_ns()))
+        shift(stats, self._compare(asked, answer.now))
         return stats
 
     def holders(self) -> list[Holder]:

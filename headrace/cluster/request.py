@@ -75,9 +75,16 @@ class Hello(Request):
     moves: Moves = {}
 
 
+class Here(Answer):
+    """The task's time of day, in nanoseconds; 0 from one that does not say it."""
+
+    now: int = 0
+
+
 class Ping(Request):
     """Is anybody there?  ``sends``: the asker, a task, is going to send over this connection."""
 
+    answer = Here
     quick = True
     expected: str | None = None
     asker: Introduction | None = None

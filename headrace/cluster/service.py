@@ -37,6 +37,7 @@ from headrace.cluster.request import (
     Handle,
     HandOver,
     Hello,
+    Here,
     Holders,
     Introduction,
     Inventory,
@@ -164,7 +165,7 @@ class TaskService:
         self._meet(request, message.peer)
         if request.sends and request.asker is not None:
             self._senders[request.asker.task] = message.peer
-        message.answer()
+        message.answer(Here(self.incarnation, time_ns()))
 
     def status(self, request: Status, message: Message) -> None:
         """For ``headrace top``."""

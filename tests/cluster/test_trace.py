@@ -1,10 +1,14 @@
 """Traced steps over tasks: the times of all nodes come back, whichever task ran them."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cluster.local_cluster import LocalCluster, local_cluster
+from cluster.ports import free_addresses
 
 import headrace as tf
 
@@ -70,3 +74,46 @@ def test_an_error_in_a_traced_step_names_the_line(cluster: LocalCluster) -> None
             session.run(y, {x: [1.0]}, options=options, run_metadata=metadata)
         assert session.run(y, {x: [1.0, 2.0]}, options=options, run_metadata=metadata).tolist() == [1.0, 2.0]
         assert [n.node_name for d in metadata.step_stats.dev_stats for n in d.node_stats].count("two") == 1
+
+
+AHEAD = """
+import sys, json, time
+right = time.time_ns
+time.time_ns = lambda: right() + 3600 * 10**9
+import headrace as tf
+server = tf.train.Server(tf.train.ClusterSpec(json.loads(sys.argv[1])), "ps", 0)
+print("ready", flush=True)
+sys.stdin.read()
+server._stop()
+"""
+
+
+def test_a_task_whose_clock_is_an_hour_ahead() -> None:
+    """Its nodes have the client's time, and what it sends arrives after it was sent."""
+    jobs = dict(zip(("ps", "worker"), ([one] for one in free_addresses(2)), strict=True))
+    ps = subprocess.Popen(
+        [sys.executable, "-c", AHEAD, json.dumps(jobs)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        worker = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", 0)
+        assert ps.stdout is not None
+        assert ps.stdout.readline() == "ready\n"
+        with tf.device("/job:ps"):
+            fed = tf.placeholder(tf.float32, [])
+            x = tf.exp(fed, name="first")
+        with tf.device("/job:worker"):
+            y = tf.multiply(x, 10.0, name="second")
+        metadata = tf.RunMetadata()
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        with tf.Session(worker.target) as session:
+            assert session.run(y, {fed: 0.0}, options, metadata) == 10.0
+        worker._stop()
+    finally:
+        assert ps.stdin is not None
+        ps.stdin.close()
+        assert ps.wait(60) == 0
+        assert ps.stdout is not None
+        ps.stdout.close()
+    ran = {n.node_name: n for d in metadata.step_stats.dev_stats for n in d.node_stats}
+    gap = ran["second"].all_start_nanos - ran["first"].all_start_nanos
+    assert 0 < gap < 60 * 10**9

@@ -11,10 +11,12 @@ from queue import Empty, SimpleQueue
 from time import monotonic, thread_time
 from typing import Any, Final
 
+from headrace.core.device import task_of
 from headrace.core.errors import AbortedError, InternalError, OpError, UnavailableError, make_error
 from headrace.core.source import at, user_source
 from headrace.resources.stepping.step import Awaited, Step
 from headrace.runtime.host.turn import Pace
+from headrace.runtime.session.causality import settle
 from headrace.runtime.session.partition_worker import PartitionWorker, Runs
 from headrace.runtime.session.step_numbers import step_numbers
 
@@ -105,10 +107,11 @@ class PartitionedStep:
         return PartitionedStep([replace(m, handle=m.worker.trace(m.handle)) for m in self.members], self._fetches)
 
     def statistics(self) -> Any:
-        """What the last step did, if it was traced: the StepStats of all partitions, each by its task's clock."""
+        """What the last step did, if it was traced: the StepStats of all partitions, by this process's clock."""
         first, *others = (member.worker.statistics(member.handle) for member in self.members)
         for other in others:
             first.MergeFrom(other)
+        settle(first, next((task_of(m.name) for m in self.members if isinstance(m.worker, PartitionWorker)), ""))
         return first
 
     @property

@@ -66,22 +66,6 @@ def _fill(stats: Any, entry: Entry, offset: int, device: str) -> None:
             description.allocation_description.allocator_name = allocator
 
 
-def clock_offset(asked: int, there: int, answered: int) -> int:
-    """What to add to times of another task's clock: it said ``there`` at some time between two of this one.
-
-    0 if ``there`` lies between them: then the clocks may well be the same.  All in nanoseconds.
-    """
-    return 0 if asked <= there <= answered else (asked + answered) // 2 - there
-
-
-def shift(stats: Any, offset: int) -> None:
-    """Adds nanoseconds to the times of all nodes."""
-    for node in (node for device in stats.dev_stats for node in device.node_stats if offset):
-        node.scheduled_nanos += offset
-        node.all_start_nanos += offset
-        node.scheduled_micros = node.all_start_micros = node.all_start_nanos // 1000
-
-
 def cost_graph(plan: StepPlan, recorder: Recorder, host: str) -> Any:
     """What each node of a step cost: microseconds, and bytes of its outputs where their shapes are static."""
     nanos: Counter[str] = Counter()

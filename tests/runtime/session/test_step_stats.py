@@ -12,7 +12,7 @@ from running import initialized_session
 
 import headrace as tf
 from headrace.profiler import Timeline
-from headrace.runtime.session.step_stats import clock_offset, shift
+from headrace.runtime.session.causality import shift
 
 FULL = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 
@@ -270,13 +270,6 @@ def test_a_callable_can_be_traced():
         assert "product" in labels(metadata.step_stats)
         with pytest.raises(TypeError, match="no keyword arguments"):
             session.make_callable(y, [x])([[1, 2, 3]], options=FULL)
-
-
-@pytest.mark.parametrize(
-    ("there", "offset"), [(1500, 0), (1000, 0), (2000, 0), (900, 600), (9_501_500, -9_500_000)]
-)  # fmt: skip
-def test_clocks_are_brought_together_only_if_they_must_differ(there, offset):
-    assert clock_offset(1000, there, 2000) == offset
 
 
 def test_a_trace_is_shifted_as_a_whole():
