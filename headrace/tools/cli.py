@@ -96,10 +96,10 @@ def _add_trace(app: Any, typer: Any, program: Any, as_json: Any) -> None:
     svg = Annotated[str | None, typer.Option("--svg", help="Where a picture of the last step goes.")]
 
     def trace(program, steps=5, fetch=None, out="trace.json", svg=None, go_on=False, read=False, as_json=False):
-        from headrace.tools.trace import Choice, read_traces, trace_program
+        from headrace.tools.trace import Choice, are_traces, read_traces, trace_program
 
-        choice = Choice(steps, fetch, out, as_json, go_on, svg)
-        raise typer.Exit((read_traces if read else trace_program)(program, choice))
+        choice = Choice(steps, fetch, out, as_json, go_on=go_on, picture=svg)
+        raise typer.Exit((read_traces if read or are_traces(program) else trace_program)(program, choice))
 
     trace.__annotations__ = {
         "program": program, "steps": steps, "fetch": fetch, "out": out, "svg": svg, "go_on": go_on, "read": read,

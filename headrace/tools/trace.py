@@ -4,7 +4,8 @@
 
 The step of the program's loop is traced: the first request that its main thread runs for the second time, or with `--fetch
 loss` the first that fetches `loss`.  The program ends with the last traced step, or goes on with `--go-on`.  Nothing that it
-prints reaches stdout, which has the verdict only.  `--read w0.json w1.json` judges the traces of several workers together.
+prints reaches stdout, which has the verdict only.  Traces that were
+written before are judged again, those of several workers together: `headrace trace w0.json w1.json`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import time_ns
 from typing import Any, TextIO
 
 from headrace.client.session import BaseSession
 from headrace.core.config import RunMetadata, RunOptions
+from headrace.library.testing.profiler.critical_path import BETWEEN
 from headrace.library.testing.profiler.findings import SHOWN, Event, Findings, find
 from headrace.library.testing.profiler.timeline import Timeline
 from headrace.runtime.explain.explanation_text import text_table
@@ -29,6 +31,7 @@ from headrace.tools.time_text import time_text
 from headrace.tools.trace_picture import picture
 from headrace.tools.watch import Call, asked, fetches_name, watching
 
+LINES = 10  # of each table that shows all parts
 VIEWER = "https://ui.perfetto.dev"
 WARM = 2  # runs of the request before the first that is traced, which plans the traced step and is not shown
 
@@ -41,6 +44,7 @@ class Choice:
     fetch: str | None = None
     out: str = "trace.json"
     as_json: bool = False
+    all_parts: bool = False  # show the critical path, the costliest ops and why devices are idle too
     go_on: bool = False
     picture: str | None = None
 
@@ -168,11 +172,16 @@ def read_traces(paths: Sequence[str], choice: Choice) -> int:
         findings = find(traces)
     except (OSError, ValueError, KeyError, TypeError) as e:
         print(
-            f"headrace trace: --read takes traces that headrace trace wrote; {', '.join(paths)}: {e}", file=sys.stderr
+            f"headrace trace: traces are files that headrace trace or a Timeline wrote; {', '.join(paths)}: {e}",
+            file=sys.stderr,
         )
         return 2
-    _write(together(traces), choice)
-    _show(findings, choice, 0, sys.stdout)
+    out = choice.out if len(paths) > 1 else paths[0]
+    if len(paths) > 1:
+        _write(together(traces), choice)
+    elif choice.picture is not None:
+        Path(choice.picture).write_text(picture(traces[0]))
+    _show(findings, replace(choice, out=out, all_parts=True), 0, sys.stdout)
     return 0
 
 
@@ -204,7 +213,7 @@ def _show(findings: Findings, choice: Choice, plain_micros: int, out: TextIO) ->
         return
     plain = f" (the last one before, not traced: {time_text(plain_micros / 1e6)})" if plain_micros else ""
     first = findings.verdict[0].upper() if len(findings.tasks) == 1 else findings.verdict[0]
-    steps = f"{findings.steps} steps of {time_text(findings.step_micros / 1e6)}{plain}"
+    steps = f"{findings.steps} step{'s' * (findings.steps != 1)} of {time_text(findings.step_micros / 1e6)}{plain}"
     tasks = [
         (t.task, f"{t.computes:.0%}", f"{t.waits:.0%}", f"{t.rest:.0%}", time_text(t.own_micros / 1e6))
         for t in findings.tasks
@@ -219,8 +228,35 @@ def _show(findings: Findings, choice: Choice, plain_micros: int, out: TextIO) ->
         f"{steps}. Timeline: {choice.out}, to be opened at {VIEWER}",
         text_table("Tasks", ("task", "computes", "waits", "neither", "own time"), tasks),
         text_table("Where the time goes", ("share", "per step", "task", "what", "made at"), items),
+        *(_parts(findings) if choice.all_parts else ()),
         sep="\n\n", file=out, flush=True,
     )  # fmt: skip
+
+
+def _parts(findings: Findings) -> list[str]:
+    """The critical path, the costliest ops, and why devices are idle, as tables."""
+    path = [
+        (f"{hop.share:.0%}", time_text(hop.micros / 1e6), hop.task, hop.what, hop.source)
+        for hop in findings.path[:LINES]
+    ]
+    nodes = sum(hop.share for hop in findings.path if hop.kind != BETWEEN)
+    ops = [(time_text(i.micros / 1e6), f"{i.share:.0%}", i.task, i.what, i.source) for i in findings.costliest(LINES)]
+    idle = [
+        (one.device, f"{one.idle:.0%}", "; ".join(f"{what} {share:.0%}" for what, share in one.causes[:3]))
+        for one in findings.devices
+    ]
+    return [
+        text_table(
+            f"Critical path, {nodes:.0%} of it nodes and messages", ("share", "per step", "task", "what", "made at"), path
+        ),
+        text_table("Ops that compute longest", ("per step", "share", "task", "what", "made at"), ops),
+        text_table("Devices", ("device", "idle", "why"), idle),
+    ]  # fmt: skip
+
+
+def are_traces(program: Sequence[str]) -> bool:
+    """Whether files of traces are given in the place of a program."""
+    return bool(program) and all(one.endswith(".json") for one in program)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -237,8 +273,8 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     if not options.program:
         parser.error("which program?")
-    choice = Choice(options.steps, options.fetch, options.out, options.json, options.go_on, options.svg)
-    return (read_traces if options.read else trace_program)(options.program, choice)
+    choice = Choice(options.steps, options.fetch, options.out, options.json, go_on=options.go_on, picture=options.svg)
+    return (read_traces if options.read or are_traces(options.program) else trace_program)(options.program, choice)
 
 
 if __name__ == "__main__":

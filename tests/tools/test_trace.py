@@ -160,6 +160,22 @@ def written(folder, worker, took):
     return str(path)
 
 
+def test_a_trace_is_judged_again_with_all_its_parts(tmp_path, capsys):
+    path = written(tmp_path, 0, 900)
+    assert trace.main([path]) == 0
+    out = capsys.readouterr().out
+    assert f"1 step of 1 ms. Timeline: {path}," in out
+    assert "Critical path, 90% of it nodes and messages" in out
+    assert out.count("900 us    worker 0  Conv2D `c`") == 2, "where the time goes, and the path"
+    assert "worker 0 CPU:0  10%   nothing is ready" in out
+    assert [one.name for one in tmp_path.iterdir()] == ["w0.json"], "nothing is written"
+    assert trace.main(["--json", path]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["timeline"] == path
+    assert found["path"][0]["what"] == "Conv2D `c`"
+    assert found["devices"][0]["idle"] == pytest.approx(0.1)
+
+
 def test_traces_of_several_workers_are_judged_together(tmp_path, capsys):
     paths = [written(tmp_path, i, took) for i, took in enumerate((100, 110, 900))]
     out = tmp_path / "new" / "all.json"
@@ -177,7 +193,7 @@ def test_what_is_not_a_trace_is_refused(tmp_path, capsys, text):
     path = tmp_path / "other.json"
     path.write_text(text)
     assert trace.main(["--read", str(path)]) == 2
-    assert "--read takes traces that headrace trace wrote" in capsys.readouterr().err
+    assert "traces are files that headrace trace or a Timeline wrote" in capsys.readouterr().err
 
 
 def test_a_program_that_runs_nothing_twice(tmp_path, capsys, monkeypatch):

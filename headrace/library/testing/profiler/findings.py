@@ -8,12 +8,13 @@ for its own queues and iterators, not for other tasks: a task whose own time is 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any, Final
 
-from headrace.library.testing.profiler.wait_cause import task_name
+from headrace.library.testing.profiler.critical_path import Hop, critical_path
+from headrace.library.testing.profiler.wait_cause import node_text, task_name
 
 Event = Mapping[str, Any]  # of a timeline, as JSON has it
 Span = tuple[int, int]
@@ -51,14 +52,29 @@ class TaskTime:
 
 
 @dataclass(frozen=True, slots=True)
+class Idle:
+    """How much of a step a device computes nothing, and why: parts of the step, the largest first."""
+
+    device: str  # "ps 0 CPU:0"
+    idle: float
+    causes: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
-    """What traces tell.  ``items``: the largest first."""
+    """What traces tell.  ``items``: the largest first.  ``path``: the critical path, its largest parts first."""
 
     steps: int
     step_micros: float
     verdict: str
     tasks: tuple[TaskTime, ...]
     items: tuple[Item, ...]
+    path: tuple[Hop, ...] = ()
+    devices: tuple[Idle, ...] = ()
+
+    def costliest(self, count: int) -> tuple[Item, ...]:
+        """The ops that compute longest."""
+        return tuple(item for item in self.items if not item.is_wait)[:count]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -84,19 +100,60 @@ def find(traces: Iterable[Sequence[Event]]) -> Findings:
     items: list[Item] = []
     tasks: dict[str, list[TaskTime]] = defaultdict(list)
     durations: list[int] = []
+    path: list[Hop] = []
+    devices: list[Idle] = []
     for events in traces:
-        steps = [event for event in events if event.get("cat") == "Step"]
-        if not steps:
-            raise ValueError("the trace has no steps: headrace trace writes traces that have some")
-        durations += [event["dur"] for event in steps]
-        total = sum(event["dur"] for event in steps)
+        steps = _steps(events)
+        durations += [ended - began for began, ended in steps]
+        total = sum(ended - began for began, ended in steps)
         for task, work in _work(events).items():
             tasks[task].append(_task_time(task, work, total, len(steps)))
             items += _items(task, work, total, len(steps))
+        path += critical_path(events, steps)
+        devices += _idle(events, steps)
     times = tuple(_mean(found) for _, found in sorted(tasks.items()))
     items.sort(key=lambda item: -item.share)
     verdict = _straggler(times, items) or _largest(times, items)
-    return Findings(len(durations), sum(durations) / len(durations), verdict, times, tuple(items))
+    path.sort(key=lambda hop: -hop.micros)
+    micros = sum(durations) / len(durations)
+    return Findings(len(durations), micros, verdict, times, tuple(items), tuple(path), tuple(devices))
+
+
+def _steps(events: Sequence[Event]) -> list[Span]:
+    """The steps of a trace; one that has none marked is a single step."""
+    steps = [_span(event) for event in events if event.get("cat") == "Step"]
+    if steps:
+        return steps
+    spans = [_span(event) for event in events if event["ph"] == "X" and event.get("cat") in ("Op", "Wait")]
+    if not spans:
+        raise ValueError("the trace has neither steps nor nodes")
+    return [(min(began for began, _ in spans), max(ended for _, ended in spans))]
+
+
+def _idle(events: Sequence[Event], steps: Sequence[Span]) -> Iterator[Idle]:
+    """Of each device of a trace.  What it waits for counts only while it computes nothing."""
+    devices = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    total = sum(ended - began for began, ended in steps)
+    computed: dict[int, list[Span]] = defaultdict(list)
+    waited: dict[int, dict[str, list[Span]]] = defaultdict(lambda: defaultdict(list))
+    for event in (e for e in events if e["ph"] == "X" and e.get("cat") in ("Op", "Wait")):
+        spans = computed[event["pid"]] if event["cat"] == "Op" else waited[event["pid"]][event["name"]]
+        spans += _within(_span(event), steps)
+    for pid in sorted(computed.keys() | waited.keys()):
+        name = devices[pid].removesuffix(" Compute")
+        busy = computed[pid]
+        causes = {what: _besides(spans, busy) / total for what, spans in waited[pid].items()}
+        waiting = _besides([span for spans in waited[pid].values() for span in spans], busy) / total
+        idle = 1 - _length(busy) / total
+        causes["nothing is ready: Python between nodes, or other devices compute"] = max(idle - waiting, 0.0)
+        largest = sorted(((what, share) for what, share in causes.items() if share > 0), key=lambda one: -one[1])
+        yield Idle(f"{task_name(name)} {name.rpartition('device:')[2]}", idle, tuple(largest))
+
+
+def _within(span: Span, steps: Sequence[Span]) -> list[Span]:
+    """The parts of a span that are in steps."""
+    began, ended = span
+    return [(max(began, b), min(ended, e)) for b, e in steps if max(began, b) < min(ended, e)]
 
 
 def _work(events: Sequence[Event]) -> dict[str, _Work]:
@@ -106,7 +163,7 @@ def _work(events: Sequence[Event]) -> dict[str, _Work]:
     slices = [e for e in events if e["ph"] == "X" and e.get("cat") in ("Op", "Wait", "Stage")]
     for event, own_time in zip(slices, _self_times(slices), strict=True):
         work, args, span = found[task_name(devices[event["pid"]])], event["args"], _span(event)
-        what = event["name"] if event["cat"] == "Wait" else _node(args["op"], args["name"])
+        what = event["name"] if event["cat"] == "Wait" else node_text(args["op"], args["name"])
         work.sources.setdefault(what, args.get("source", ""))
         if event["cat"] == "Stage":
             work.stages[args["name"].rpartition("/")[0]][what] += own_time
@@ -122,10 +179,6 @@ def _work(events: Sequence[Event]) -> dict[str, _Work]:
             work.ops[what] += own_time
         work.own.append(span)
     return found
-
-
-def _node(op: str, name: str) -> str:
-    return f"sending to {task_name(name.rpartition('>')[2])}" if op == "_SendMany" else f"{op} `{name}`"
 
 
 def _self_times(slices: Sequence[Event]) -> list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -114,6 +115,7 @@ class Timeline:
             events += _arrows(slice, made, len(events))
         if show_dataflow:
             events += _message_arrows(slices, len(events))
+            events += _queue_arrows(slices, len(events))
         if show_memory:
             events += _counters(slices)
         return events
@@ -236,6 +238,21 @@ def _message_arrows(slices: Sequence[_Slice], number: int) -> Iterator[dict[str,
             if at < len(sent[key]):
                 number += 1
                 yield from _arrow("Message", key, sent[key][at], slice, arrival, number)
+
+
+def _queue_arrows(slices: Sequence[_Slice], number: int) -> Iterator[dict[str, Any]]:
+    """An arrow from the node that put elements into a queue to each wait for the queue that they ended."""
+    filled: dict[str, list[_Slice]] = defaultdict(list)
+    for slice in sorted(slices, key=lambda s: s.ended):
+        if slice.inputs and not slice.is_plain and not slice.waits and slice.op.startswith("QueueEnqueue"):
+            filled[slice.inputs[0]].append(slice)
+    for slice in slices:
+        if slice.waits and slice.inputs and slice.op.startswith("QueueDequeue"):
+            ends = filled[slice.inputs[0]]
+            position = bisect_right(ends, slice.ended, key=lambda s: s.ended)
+            if position and ends[position - 1].ended > slice.began:
+                number += 1
+                yield from _arrow("Queue", slice.inputs[0], ends[position - 1], slice, slice.ended - 1, number)
 
 
 def _counters(slices: Sequence[_Slice]) -> Iterator[dict[str, Any]]:

@@ -25,3 +25,8 @@ def wait_cause(op: str, name: str, inputs: Sequence[str], device: str) -> str:
         return " and ".join(sorted(said)) or "the client"
     of = inputs[0] if inputs else name
     return next((f"{words} {of}" for prefix, words in _CAUSES if op.startswith(prefix)), f"{op} {of}")
+
+
+def node_text(op: str, name: str) -> str:
+    """A node in words: ``MatMul `product` ``; of one that sends a message, where that goes: ``sending to ps 0``."""
+    return f"sending to {task_name(name.rpartition('>')[2])}" if op == "_SendMany" else f"{op} `{name}`"

@@ -109,6 +109,35 @@ def test_a_step_between_nodes_and_one_of_many_nodes():
     assert find([trace(*many)]).verdict.startswith("The time is spread over many nodes. The most, 10%, is Exp `e0`")
 
 
-def test_a_trace_without_steps_is_refused():
-    with pytest.raises(ValueError, match="the trace has no steps: headrace trace writes traces that have some"):
+def test_a_trace_without_steps_is_one_step_from_its_first_node_to_its_last():
+    found = find([trace(("ps 0", "Op", "Exp", "e", 10, 30), ("ps 0", "Op", "Log", "l", 30, 50), steps=())])
+    assert (found.steps, found.step_micros) == (1, 40 * MS)
+    assert [item.share for item in found.items] == [0.5, 0.5]
+
+
+def test_a_trace_without_nodes_and_steps_is_refused():
+    with pytest.raises(ValueError, match="the trace has neither steps nor nodes"):
         find([trace(steps=())])
+
+
+def test_idle_devices_say_why():
+    (one, other) = find([trace(
+        ("ps 0", "Op", "Exp", "e", 0, 20), ("ps 0", "Wait", "_RecvMany", "worker 0", 10, 90),
+        ("worker 0", "Op", "Exp", "f", 0, 75),
+    )]).devices  # fmt: skip
+    nothing = "nothing is ready: Python between nodes, or other devices compute"
+    assert one.device == "ps 0 CPU:0"
+    assert one.idle == pytest.approx(0.8)
+    assert one.causes == (("waits for worker 0", pytest.approx(0.7)), (nothing, pytest.approx(0.1)))
+    assert other.causes == ((nothing, pytest.approx(0.25)),)
+
+
+def test_what_was_between_two_steps_is_no_idle_time():
+    slices = [("ps 0", "Op", "Exp", "e", 0, 10), ("ps 0", "Wait", "_RecvMany", "worker 0", 10, 100)]
+    (one,) = find([trace(*slices, steps=((0, 10), (90, 100)))]).devices
+    assert one.causes == (("waits for worker 0", pytest.approx(0.5)),)
+
+
+def test_the_costliest_ops_are_no_waits():
+    found = find([trace(("ps 0", "Wait", "_RecvMany", "worker 0", 10, 90), ("ps 0", "Op", "Exp", "e", 0, 8))])
+    assert [item.what for item in found.costliest(10)] == ["Exp `e`"]

@@ -100,3 +100,16 @@ def test_a_step_says_how_much_memory_is_in_use_and_where_its_nodes_were_made(ses
     assert next(e for e in found if e["ph"] == "C")["args"]["bytes"] > 1 << 20
     (made,) = [e["args"]["source"] for e in found if e["ph"] == "X" and e["args"]["name"] == "product"]
     assert made.rpartition(":")[0].endswith(Path(__file__).name)
+
+
+def test_an_arrow_from_the_node_that_fills_a_queue_to_the_wait_that_it_ends():
+    stats = own_stats((WORKER, [
+        ("next = QueueDequeueV2(q)", 0, 50, 0),
+        ("early = QueueEnqueueV2(q, a)", -10, -5, 7),
+        ("fill = QueueEnqueueV2(q, x)", 40, 45, 7),
+        ("late = QueueEnqueueV2(q, y)", 60, 65, 7),
+        ("other = QueueEnqueueV2(p, y)", 46, 48, 7),
+    ]))  # fmt: skip
+    arrows = [e for e in Timeline(stats).events() if e.get("cat") == "Queue"]
+    assert [(e["ph"], e["name"], e["ts"]) for e in arrows] == [("s", "q", 40), ("f", "q", 49)]
+    assert not [e for e in Timeline(stats).events(show_dataflow=False) if e.get("cat") == "Queue"]
