@@ -68,9 +68,11 @@ def _follow(slices: Sequence[_Slice], began: int, ended: int) -> Iterable[tuple[
         if cursor > at.ended:
             yield at.task, "between nodes", "", BETWEEN, cursor - at.ended
         cursor = min(cursor, at.ended)
-        if at.waits and at.sender is not None and at.sender.ended <= cursor + _SLACK:
-            yield at.task, f"a message from {at.sender.task}", "", TRAVELS, cursor - min(at.sender.ended, cursor)
-            at, cursor = at.sender, min(at.sender.ended, cursor)
+        sender = at.sender
+        if sender is not None and sender.ended <= cursor + _SLACK:
+            left = min(sender.ended, cursor)
+            yield at.task, f"a message from {sender.task}", "", TRAVELS, cursor - left
+            at, cursor = sender, left
             continue
         first = max(at.began, began)
         yield at.task, at.what, at.source, WAITS if at.waits else COMPUTES, cursor - first
