@@ -21,7 +21,7 @@ from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from headrace.cluster.overview import Overview
-from headrace.cluster.request import TracedPiece, TakeTraces, TraceSteps
+from headrace.cluster.request import TakeTraces, TracedPiece, TraceSteps
 from headrace.core.errors import InvalidArgumentError, OpError
 from headrace.core.proto import protos
 from headrace.library.testing.profiler.findings import Event, find
