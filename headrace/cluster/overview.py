@@ -7,19 +7,22 @@ not wait for it longer than the limit.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Collection
 from functools import partial
-from time import monotonic
+from time import monotonic, time_ns
 from typing import Any, Final
 
 from headrace.cluster.addresses import Addresses
-from headrace.cluster.request import Greeting, Hello, Report, Status, ask, call
+from headrace.cluster.request import Greeting, Hello, Report, Request, Status, ask, call
 from headrace.cluster.transport import open_endpoint
 from headrace.cluster.transport.interface import Peer, Transport
 from headrace.cluster.transport.keys import split_address
-from headrace.core.errors import InvalidArgumentError, OpError
+from headrace.core.errors import DeadlineExceededError, InvalidArgumentError, OpError
 
 SCHEME: Final = "grpc://"
 PATIENCE: Final = 2.0  # seconds that a task has to answer
+
+Answers = tuple[dict[str, tuple[Any, int, int]], dict[str, OpError]]
 
 
 class Overview:
@@ -67,6 +70,35 @@ class Overview:
             self._changed.wait_for(lambda: not self._asked & awaited, self.patience + 1)
             nothing = {"error": f"no answer within {self.patience:g} s"}
             return {task: self._answers.get(task) or self._silent.get(task, nothing) for task in self.addresses}
+
+    def ask_all(self, make: Callable[[], Request], tasks: Collection[str] | None = None) -> Answers:
+        """Asks all tasks, or some of them, and waits for their answers: an answer by task, and an error by task.
+
+        With each answer is the time of day, in nanoseconds, when it was asked for and when it was there.
+        """
+        answers: dict[str, tuple[Any, int, int]] = {}
+        failed: dict[str, OpError] = {}
+        done = threading.Condition()
+
+        def note(task: str, began: int, answer: Any, values: list[Any], error: OpError | None) -> None:
+            with done:
+                if error is None:
+                    answers[task] = answer, began, time_ns()
+                else:
+                    failed[task] = error
+                done.notify_all()
+
+        asked = list(self.addresses if tasks is None else tasks)
+        for task in asked:
+            try:
+                call(self._peer(task), make(), [], partial(note, task, time_ns()), self.patience)
+            except OpError as e:
+                note(task, 0, None, [], e)
+        with done:
+            done.wait_for(lambda: len(answers) + len(failed) == len(asked), self.patience + 1)
+            silent = [task for task in asked if task not in answers and task not in failed]
+            nothing = f"no answer within {self.patience:g} s"
+            return dict(answers), {**failed, **{task: DeadlineExceededError(None, None, nothing) for task in silent}}
 
     def _note(self, task: str, report: Report, values: list[Any], error: OpError | None) -> None:
         """Takes an answer, on the endpoint's thread."""

@@ -25,6 +25,8 @@ from headrace.cluster.request import (
     Statistics,
     Take,
     Trace,
+    Waiting,
+    Waits,
     Watch,
     asked,
     call,
@@ -47,6 +49,7 @@ from headrace.runtime.host import cut_machine
 from headrace.runtime.session.causality import shift
 from headrace.runtime.session.step_numbers import step_numbers
 
+PATIENCE: Final = 1.0  # seconds for an answer that only people want
 ALONG: Final = 8192  # bytes: a larger message may travel in another way than the next ones
 
 
@@ -178,6 +181,13 @@ class RemoteRuns:
 
     def side(self, handles: Sequence[int] | None) -> RemoteSide:
         return RemoteSide(self._peer, self._session, self._task, handles)
+
+    def waiting(self, step: int) -> str:
+        try:
+            answer: Waiting = asked(self._peer, Waits(self._session, step), seconds=PATIENCE)()
+            return answer.waits
+        except OpError:  # the wait that is being told has an end of its own
+            return ""
 
     def abort(self, step: int, error: OpError) -> None:
         self._peer.push(Abort.method, Abort(self._session, step, error.error_code, error.message), [])

@@ -161,6 +161,52 @@ class Statistics(Request):
     handle: int
 
 
+class TraceSteps(Request):
+    """Traces steps of all sessions: so many of each partition, from now on and for so long at most.
+
+    ``asker``: known to nobody else.  While somebody's steps are traced, another one is refused; the same one gets as many again.
+    """
+
+    quick = True
+    asker: str
+    steps: int
+    seconds: float
+
+
+class TracedPiece(msgspec.Struct):
+    """A `runtime.session.step_tracer.TracedStep`, with StepStats as protobuf writes them; ``lines``: of the program, by node."""
+
+    session: str
+    step: int
+    request: int
+    tasks: list[str]
+    parts: int
+    writes: bool
+    began: int
+    ended: int
+    statistics: bytes
+    lines: dict[str, str]
+
+
+class Traces(Answer):
+    """What was traced since the last one, and the task's time of day in nanoseconds.
+
+    ``writing``: sessions with steps that write variables here, traced or still to be.
+    """
+
+    traces: list[TracedPiece]
+    now: int
+    writing: list[str]
+
+
+class TakeTraces(Request):
+    """What has `TraceSteps` of the same asker traced?  ``ends``: and no more."""
+
+    answer = Traces
+    asker: str
+    ends: bool
+
+
 class Holders(Answer):
     """Who holds memory: what `headrace.resources.state.holder.Holder` has, in its order."""
 
@@ -193,6 +239,20 @@ class Run(Request):
     local: tuple[str, str] | None = (
         None  # a folder on the task's own disk for these files, and the prefix of the checkpoint
     )
+
+
+class Waiting(Answer):
+    """In words; empty if for nothing."""
+
+    waits: str
+
+
+class Waits(Request):
+    """What do the partitions of a step wait for?"""
+
+    answer = Waiting
+    session: str
+    step: int
 
 
 class Abort(Request):

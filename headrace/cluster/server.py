@@ -242,7 +242,8 @@ class Server:
         sessions = []
         for server in self._servers():
             task, there = server._worker.task, server._worker.sessions()
-            log.warning("SIGTERM: %s leaves, with %d sessions open", task, len(there))
+            level = logging.WARNING if there else logging.INFO  # with none it is how a job ends
+            log.log(level, "SIGTERM: %s leaves, with %d sessions open", task, len(there))
             error = UnavailableError(None, None, f"{task} is leaving: its process has received SIGTERM")
             for session in there:
                 session.steps.lose(error)

@@ -61,8 +61,12 @@ from headrace.cluster.request import (
     Take,
     TakenOver,
     TakeOver,
+    TakeTraces,
     Trace,
     Traced,
+    TraceSteps,
+    Waiting,
+    Waits,
     Watch,
     Watched,
     Write,
@@ -75,6 +79,7 @@ from headrace.cluster.residence import Residence
 from headrace.cluster.session_config import from_plain
 from headrace.cluster.sessions import RemoteSession, Sessions
 from headrace.cluster.status import process_status, transport_status, worker_status
+from headrace.cluster.step_traces import StepTraces
 from headrace.cluster.transport.interface import CLOSED, Fail, Peer, Reply, Transport
 from headrace.cluster.visitors import Visitors, followed
 from headrace.core import errors
@@ -114,6 +119,7 @@ class TaskService:
     _sessions: Sessions = field(init=False)
     residence: Residence = field(init=False)
     _bystander: Bystander = field(init=False)
+    _traces: StepTraces = field(init=False)
     _peers: dict[str, Peer] = field(default_factory=dict)  # by address: tasks that partitions of this one send to
     _health: Health | None = None  # of these
     _senders: dict[str, str] = field(default_factory=dict)  # the connection by which each of the others sends
@@ -127,6 +133,7 @@ class TaskService:
         boxes = self.worker.boxes
         boxes.address, boxes.elsewhere = self.home, self._ask_box
         self._bystander = Bystander(self.worker, self._sessions, self.residence)
+        self._traces = StepTraces(self.worker)
 
     # ---- the handler
 
@@ -222,6 +229,13 @@ class TaskService:
         stats = self._sessions.find(request.session).partitions.statistics(request.handle)
         message.answer(Traced(self.incarnation, stats.SerializeToString(), time_ns()))
 
+    def trace_steps(self, request: TraceSteps, message: Message) -> None:
+        self._traces.begin(request.asker, request.steps, request.seconds)
+        message.answer()
+
+    def take_traces(self, request: TakeTraces, message: Message) -> None:
+        message.answer(self._traces.take(request.asker, request.ends, self.incarnation))
+
     def memory(self, request: Memory, message: Message) -> None:
         holders = self._sessions.find(request.session).partitions.holders()
         message.answer(Holders(self.incarnation, [(*one,) for one in holders]))
@@ -248,6 +262,10 @@ class TaskService:
 
     def drop(self, request: Drop, message: Message) -> None:
         self._sessions.find(request.session).partitions.drop_files(request.step)
+
+    def waits(self, request: Waits, message: Message) -> None:
+        said = self._sessions.find(request.session).partitions.waiting(request.step)
+        message.answer(Waiting(self.incarnation, said))
 
     def abort(self, request: Abort, message: Message) -> None:
         error = errors.make_error(None, None, request.message, request.code)
@@ -545,8 +563,11 @@ _METHODS: Final[dict[str, Answers]] = {
     "register": TaskService.register,
     "trace": TaskService.trace,
     "statistics": TaskService.statistics,
+    "tracesteps": TaskService.trace_steps,
+    "taketraces": TaskService.take_traces,
     "memory": TaskService.memory,
     "run": TaskService.run,
+    "waits": TaskService.waits,
     "abort": TaskService.abort,
     "take": TaskService.take,
     "send": TaskService.send,

@@ -46,7 +46,7 @@ def build(typer: Any) -> Any:
     explain.__doc__ = "Run a program up to a step, by default the one of its loop, and say how that step would run."
     explain.__doc__ += "\n\nExample: headrace explain train.py --batch=64"
     app.command(context_settings=OWN_ARGUMENTS, short_help="How a step of a program would run.")(explain)
-    _add_trace(app, typer, program, as_json)
+    _add_trace(app, typer, as_json)
     _add_train(app, typer, program)
 
     target = Annotated[str, typer.Argument(help="grpc://host:port of any task of the cluster.")]
@@ -55,12 +55,14 @@ def build(typer: Any) -> Any:
 
     found = Annotated[str | None, typer.Argument(help="grpc://host:port of any task; else the job of this machine.")]
 
-    def top(target=None, as_json=False, interval=1.0):
+    svg = Annotated[str | None, typer.Option("--svg", help="Where the tables go as a picture, once.")]
+
+    def top(target=None, as_json=False, interval=1.0, svg=None):
         from headrace.tools.top import show_cluster
 
-        raise typer.Exit(show_cluster(target, as_json, interval))
+        raise typer.Exit(show_cluster(target, as_json, interval, svg))
 
-    top.__annotations__ = {"target": found, "as_json": once, "interval": interval}
+    top.__annotations__ = {"target": found, "as_json": once, "interval": interval, "svg": svg}
     top.__doc__ = "Show what the tasks of a running cluster do: steps, links, queues, who waits on what."
     top.__doc__ += "\n\nExample: headrace top, or headrace top grpc://localhost:2222"
     app.command(short_help="What the tasks of a running cluster do.")(top)
@@ -70,7 +72,21 @@ def build(typer: Any) -> Any:
     _add_own(app, typer, as_json)
     for command in app.registered_commands:
         _say_plainly(typer, command.callback.__annotations__)
+        command.cls = _command_without_types(typer)
     return app
+
+
+def _command_without_types(typer: Any) -> Any:
+    """The class of commands whose help names arguments without their Python types."""
+
+    class Command(typer.core.TyperCommand):  # type: ignore[misc]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            for parameter in self.params:
+                if parameter.param_type_name == "argument":
+                    parameter.display_type = lambda ctx: None  # what the help's line of the argument asks for
+
+    return Command
 
 
 def _say_plainly(typer: Any, annotations: Any) -> None:
@@ -86,7 +102,7 @@ def _say_plainly(typer: Any, annotations: Any) -> None:
             said.metavar = "NUMBER" if types.isdisjoint((str, list[str])) else "TEXT"
 
 
-def _add_trace(app: Any, typer: Any, program: Any, as_json: Any) -> None:
+def _add_trace(app: Any, typer: Any, as_json: Any) -> None:
     steps = Annotated[int, typer.Option(help="How many steps to trace.", min=1)]
     fetch = Annotated[str | None, typer.Option(help="Trace the first request that fetches this tensor or operation.")]
     out = Annotated[str, typer.Option(help="Where the timeline goes.")]
@@ -95,20 +111,32 @@ def _add_trace(app: Any, typer: Any, program: Any, as_json: Any) -> None:
 
     svg = Annotated[str | None, typer.Option("--svg", help="Where a picture of the last step goes.")]
 
-    def trace(program, steps=5, fetch=None, out="trace.json", svg=None, go_on=False, read=False, as_json=False):
-        from headrace.tools.trace import Choice, are_traces, read_traces, trace_program
+    seconds = Annotated[float, typer.Option(help="How long to wait for steps of a job that runs.", min=0.1)]
+    said = (
+        "A Python file, or -m and a module; then its own arguments. Or grpc://host:port of a job that runs, or traces."
+    )
+    traced = Annotated[list[str], typer.Argument(help=said, metavar="PROGRAM")]
+
+    def trace(
+        program, steps=5, fetch=None, out="trace.json", svg=None, go_on=False, read=False, seconds=30.0, as_json=False
+    ):
+        from headrace.tools.trace import Choice
+        from headrace.tools.trace import trace as run_trace
 
         choice = Choice(steps, fetch, out, as_json, go_on=go_on, picture=svg)
-        raise typer.Exit((read_traces if read or are_traces(program) else trace_program)(program, choice))
+        raise typer.Exit(run_trace(program, choice, read, seconds))
 
     trace.__annotations__ = {
-        "program": program, "steps": steps, "fetch": fetch, "out": out, "svg": svg, "go_on": go_on, "read": read,
-        "as_json": as_json,
+        "program": traced, "steps": steps, "fetch": fetch, "out": out, "svg": svg, "go_on": go_on, "read": read,
+        "seconds": seconds, "as_json": as_json,
     }  # fmt: skip
     trace.__doc__ = (
-        "Run a program, trace some steps of its loop, and say where their time goes: slow ops, waits, stragglers."
+        "Trace some steps of a program's loop, or of a job that runs, and say where their time goes: slow ops, waits, "
+        "stragglers."
     )
-    trace.__doc__ += "\n\nExample: headrace trace --steps 5 train.py --batch=64"
+    trace.__doc__ += (
+        "\n\nExample: headrace trace --steps 5 train.py --batch=64, or headrace trace grpc://localhost:2222"
+    )
     app.command(context_settings=OWN_ARGUMENTS, short_help="Where the time of a program's steps goes.")(trace)
 
 

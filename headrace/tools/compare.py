@@ -18,6 +18,7 @@ import headrace as tf
 from headrace.core.table import Table
 from headrace.library.saved_model.loader import parse_saved_model
 from headrace.tools.inspect import Unknown, holds_saved_model, read_graph
+from headrace.tools.said import said
 
 
 def compare(first: str, second: str, rtol: float = 0.0, atol: float = 0.0) -> Table:
@@ -49,7 +50,7 @@ def show(first: str, second: str, as_json: bool = False, rtol: float = 0.0, atol
     try:
         table = compare(first, second, rtol, atol)
     except (Unknown, OSError, tf.errors.OpError) as e:
-        print(f"headrace compare: {e.message if isinstance(e, tf.errors.OpError) else e}", file=sys.stderr)
+        print(f"headrace compare: {said(e)}", file=sys.stderr)
         return 2
     print(json.dumps(table.rows, indent=1) if as_json else table)
     return 1 if len(table) else 0

@@ -23,6 +23,7 @@ from headrace.library.saved_model.layout import SAVED_MODEL_FILENAME_PB, SAVED_M
 from headrace.library.saved_model.loader import parse_saved_model
 from headrace.resources.file.bundle.opening import open_checkpoint
 from headrace.tools.curve_picture import picture
+from headrace.tools.said import said
 
 LINE: Final = "▁▂▃▄▅▆▇█"
 POINTS: Final = 40  # of a curve
@@ -46,7 +47,7 @@ def show(path: str, as_json: bool = False, limit: int = 50, png: str | None = No
         if png is not None:
             _draw(path, png)
     except (Unknown, ImportError, OSError, tf.errors.OpError) as e:
-        print(f"headrace inspect: {e.message if isinstance(e, tf.errors.OpError) else e}", file=sys.stderr)
+        print(f"headrace inspect: {said(e)}", file=sys.stderr)
         return 2
     if as_json:
         print(json.dumps(report, indent=1))
@@ -69,7 +70,9 @@ def examine(path: str) -> Report:
     if os.path.exists(f"{path}.index"):
         return _checkpoint(path)
     if not os.path.exists(path):
-        raise Unknown(f"{path}: there is no such file or folder, and no checkpoint {path}.index")
+        raise Unknown(f"{path!r}: there is no such file or folder, and no checkpoint {path}.index")
+    if not os.path.isfile(path):
+        raise Unknown(f"{path!r} is neither a file nor a folder")  # reading a pipe or a device may never end
     if path.endswith(".index"):
         return _checkpoint(path.removesuffix(".index"))
     for examine_file in (_events, _records, _graph):

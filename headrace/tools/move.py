@@ -9,7 +9,6 @@ The cluster's key is needed, as by every client.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 
@@ -18,6 +17,7 @@ from headrace.cluster.serve import serve_without_task
 from headrace.cluster.server import Server
 from headrace.core.errors import OpError
 from headrace.core.leaving import Terminated
+from headrace.tools.said import said
 
 
 def move(target: str, task: str, to: str, port: int = 0, wait: float = 60.0) -> int:
@@ -25,7 +25,7 @@ def move(target: str, task: str, to: str, port: int = 0, wait: float = 60.0) -> 
     try:
         address = move_task(target, task, to, port, wait)
     except (OpError, ImportError, ValueError) as e:
-        print(f"headrace move: {_said(e)}", file=sys.stderr)
+        print(f"headrace move: {said(e)}", file=sys.stderr)
         return 2 if isinstance(e, ValueError) else 1
     print(f"{task} is at {address} now")
     return 0
@@ -41,17 +41,12 @@ def serve(address: str, cluster: str | None = None, tasks: Sequence[str] = ()) -
             task_name(task)
         server = serve_without_task(address)
     except (OpError, ImportError, ValueError) as e:
-        print(f"headrace serve: {_said(e)}", file=sys.stderr)
+        print(f"headrace serve: {said(e)}", file=sys.stderr)
         return 2
     try:
         return _serve(server, address, cluster or "", tasks)
     except (KeyboardInterrupt, Terminated):
         return 0
-
-
-def _said(error: Exception) -> str:
-    """What an error says, without the line of the program that called: that is this file."""
-    return re.sub(r" \(at [^()]*\)$", "", error.message if isinstance(error, OpError) else str(error))
 
 
 def _serve(server: Server, address: str, cluster: str, tasks: Sequence[str]) -> int:

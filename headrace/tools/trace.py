@@ -4,8 +4,12 @@
 
 The step of the program's loop is traced: the first request that its main thread runs for the second time, or with `--fetch
 loss` the first that fetches `loss`.  The program ends with the last traced step, or goes on with `--go-on`.  Nothing that it
-prints reaches stdout, which has the verdict only.  Traces that were
-written before are judged again, those of several workers together: `headrace trace w0.json w1.json`.
+prints reaches stdout, which has the verdict only.  Traces that were written before are judged again, those of several workers
+together: `headrace trace w0.json w1.json`.
+
+    headrace trace grpc://localhost:2222
+
+traces the next steps of a job that runs (`headrace.tools.trace_cluster`).
 """
 
 from __future__ import annotations
@@ -95,28 +99,38 @@ class Tracer:
             self.stats = type(metadata.step_stats)()
             return results
         self.spans.append((began // 1000, time_ns() // 1000))
-        _add(self.stats, metadata.step_stats)
+        add_stats(self.stats, metadata.step_stats)
         return results
 
     def report(self) -> None:
         """Writes the timeline of what was traced so far, and the verdict.  Nothing is traced afterwards."""
         self.done = True
         events = self.events()
-        _write(events, self.choice)
-        _show(find([events]), self.choice, self.plain_micros, self.out)
+        if not write(events, self.choice):
+            raise SystemExit(2)
+        plain = self.plain_micros
+        show(
+            find([events]), self.choice, self.out,
+            f" (the last one before, not traced: {time_text(plain / 1e6)})" if plain else "",
+        )  # fmt: skip
 
     def events(self) -> list[Event]:
         """The timeline, with a slice for each step."""
-        events: list[Event] = list(Timeline(self.stats, self.graph).events(show_memory=True))
-        pid, tid = (1 + max((event.get(key, 0) for event in events), default=0) for key in ("pid", "tid"))
-        events.append({"name": "process_name", "ph": "M", "pid": pid, "args": {"name": "steps"}})
-        place = {"ph": "X", "cat": "Step", "pid": pid, "tid": tid}
-        return events + [
-            {**place, "name": f"step {i}", "ts": began, "dur": ended - began} for i, (began, ended) in enumerate(self.spans, 1)
-        ]  # fmt: skip
+        return with_steps(Timeline(self.stats, self.graph), self.spans)
 
 
-def _add(stats: Any, more: Any) -> None:
+def with_steps(timeline: Timeline, spans: Sequence[tuple[int, int]]) -> list[Event]:
+    """The events of a timeline, with a slice for each step: from and to when it ran, in microseconds."""
+    events: list[Event] = list(timeline.events(show_memory=True))
+    pid, tid = (1 + max((event.get(key, 0) for event in events), default=0) for key in ("pid", "tid"))
+    events.append({"name": "process_name", "ph": "M", "pid": pid, "args": {"name": "steps"}})
+    place = {"ph": "X", "cat": "Step", "pid": pid, "tid": tid}
+    return events + [
+        {**place, "name": f"step {i}", "ts": began, "dur": ended - began} for i, (began, ended) in enumerate(spans, 1)
+    ]  # fmt: skip
+
+
+def add_stats(stats: Any, more: Any) -> None:
     """Adds the nodes of another step, device by device."""
     devices = {device.device: device for device in stats.dev_stats}
     for device in more.dev_stats:
@@ -176,12 +190,12 @@ def read_traces(paths: Sequence[str], choice: Choice) -> int:
             file=sys.stderr,
         )
         return 2
-    out = choice.out if len(paths) > 1 else paths[0]
-    if len(paths) > 1:
-        _write(together(traces), choice)
-    elif choice.picture is not None:
-        Path(choice.picture).write_text(picture(traces[0]))
-    _show(findings, replace(choice, out=out, all_parts=True), 0, sys.stdout)
+    alone = len(paths) == 1  # its timeline is there already
+    if alone:
+        choice = replace(choice, out=paths[0])
+    if not write(traces[0] if alone else together(traces), choice, timeline=not alone):
+        return 2
+    show(findings, replace(choice, all_parts=True), sys.stdout)
     return 0
 
 
@@ -199,21 +213,30 @@ def together(traces: Sequence[Sequence[Event]]) -> list[Event]:
     return joined
 
 
-def _write(events: Sequence[Event], choice: Choice) -> None:
-    for path in filter(None, (choice.out, choice.picture)):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(choice.out).write_text(json.dumps({"traceEvents": events}, separators=(",", ":")))
-    if choice.picture is not None:
-        Path(choice.picture).write_text(picture(events))
+def write(events: Sequence[Event], choice: Choice, timeline: bool = True) -> bool:
+    """Writes the timeline unless told otherwise, and the picture if one is wanted; False, and says why, if that cannot be."""
+    path = choice.out
+    try:
+        for path in filter(None, (choice.out * timeline, choice.picture)):
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            text = json.dumps({"traceEvents": events}, separators=(",", ":")) if path == choice.out else picture(events)
+            Path(path).write_text(text)
+    except OSError as e:
+        print(f"headrace trace: {path} cannot be written: {e.strerror or e}", file=sys.stderr)
+        return False
+    return True
 
 
-def _show(findings: Findings, choice: Choice, plain_micros: int, out: TextIO) -> None:
+def show(findings: Findings, choice: Choice, out: TextIO, note: str = "", whose: str = "") -> None:
+    """Prints the verdict and its tables.  ``note``: about the steps; ``whose`` they are."""
     if choice.as_json:
         print(json.dumps({**findings.to_dict(), "timeline": choice.out}, indent=1), file=out, flush=True)
         return
-    plain = f" (the last one before, not traced: {time_text(plain_micros / 1e6)})" if plain_micros else ""
     first = findings.verdict[0].upper() if len(findings.tasks) == 1 else findings.verdict[0]
-    steps = f"{findings.steps} step{'s' * (findings.steps != 1)} of {time_text(findings.step_micros / 1e6)}{plain}"
+    many = "s" * (findings.steps != 1)
+    steps = (
+        f"{findings.steps} step{many}{f' of {whose},' * bool(whose)} of {time_text(findings.step_micros / 1e6)}{note}"
+    )
     tasks = [
         (t.task, f"{t.computes:.0%}", f"{t.waits:.0%}", f"{t.rest:.0%}", time_text(t.own_micros / 1e6))
         for t in findings.tasks
@@ -269,12 +292,30 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--go-on", action="store_true", help="let the program go on after the traced steps")
     parser.add_argument("--read", action="store_true", help="judge traces that were written before")
     parser.add_argument("--svg", help="where a picture of the last step goes")
-    parser.add_argument("program", nargs=argparse.REMAINDER, help="a file, or -m and a module, and its arguments")
+    parser.add_argument("--seconds", type=float, default=30.0, help="how long to wait for steps of a running job")
+    parser.add_argument(
+        "program", nargs=argparse.REMAINDER, help="a file, or -m and a module, and its arguments; or grpc://host:port"
+    )
     options = parser.parse_args(argv)
     if not options.program:
         parser.error("which program?")
     choice = Choice(options.steps, options.fetch, options.out, options.json, go_on=options.go_on, picture=options.svg)
-    return (read_traces if options.read or are_traces(options.program) else trace_program)(options.program, choice)
+    return trace(options.program, choice, options.read, options.seconds)
+
+
+def trace(program: Sequence[str], choice: Choice, read: bool = False, seconds: float = 30.0) -> int:
+    """Traces a program, or a job that runs if ``program`` is its target, or judges traces; returns the exit status."""
+    if read or are_traces(program):
+        return read_traces(program, choice)
+    if program[0].startswith("grpc://"):
+        if len(program) > 1:
+            after = " ".join([*program[1:], program[0]])
+            print(f"headrace trace: options come before the target: headrace trace {after}", file=sys.stderr)
+            return 2
+        from headrace.tools.trace_cluster import trace_cluster  # needs the extra `cluster`
+
+        return trace_cluster(program[0], choice, seconds)
+    return trace_program(program, choice)
 
 
 if __name__ == "__main__":

@@ -294,7 +294,7 @@ def test_a_lost_task_ends_the_step_with_its_name(cluster: Cluster) -> None:
         thread = threading.Thread(target=work)
         thread.start()
         for _ in range(500):
-            if "another partition" in session.waiting():
+            if "has not sent" in session.waiting():
                 break
             threading.Event().wait(0.01)
         cluster.ps._stop()

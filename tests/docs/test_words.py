@@ -75,9 +75,9 @@ WORDS: Final = {
                 TENSORFLOW,
             ),
             **dict.fromkeys(
-                "cluster/remote.py cluster/request.py cluster/service.py runtime/session/partition_worker.py"
-                " library/train/replica/replicas_hook.py library/testing/profiler/findings.py tools/cli.py tools/trace.py"
-                " tools/train.py".split(),
+                "cluster/remote.py cluster/request.py cluster/service.py cluster/step_traces.py"
+                " runtime/session/partition_worker.py library/train/replica/replicas_hook.py"
+                " library/testing/profiler/findings.py tools/cli.py tools/trace.py tools/trace_cluster.py tools/train.py".split(),
                 "a step with RunOptions.trace_level",
             ),
         },

@@ -191,3 +191,8 @@ def test_a_large_graph(full_length: None, large: Board) -> None:
     large.choose_node("layer2", "layer2|Subgraph:")
     large.open_scope("layer2", "rnn")
     large.picture("large_graph")
+    large.open_scope("layer2/rnn", "basic_lstm_cell")
+    cell = "layer2/rnn/basic_lstm_cell"
+    large.choose_node(cell, "basic_lstm_cell", "Subgraph:")
+    large.open_scope(cell, "MatMul")
+    large.choose_node(f"{cell}/MatMul", "Operation:|MatMul", "64×512")

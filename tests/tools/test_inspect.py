@@ -1,6 +1,7 @@
 """headrace inspect: every kind of file that it knows, and files that are none of them."""
 
 import json
+import os
 
 import pytest
 
@@ -120,6 +121,12 @@ def test_what_is_not_there(tmp_path, capsys):
     assert "there is no such file or folder, and no checkpoint" in capsys.readouterr().err
     assert inspect.show(str(tmp_path)) == 2
     assert "holds no SavedModel, no file `checkpoint` and no event file" in capsys.readouterr().err
+
+
+def test_a_pipe_is_not_waited_for(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    assert inspect.main([str(tmp_path / "pipe")]) == 2
+    assert "is neither a file nor a folder" in capsys.readouterr().err
 
 
 def test_a_curve_of_numbers_that_are_none():

@@ -5,6 +5,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from headrace.tools.top_table import duration, number, size, tables, who_waits
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 RECEIVING = {
     "node": f"_recv/{WORKER}/device:CPU:0/0", "op": "_RecvMany", "made_at": "train.py:20",
-    "for": f"another partition has not sent {PS}/device:CPU:0>{WORKER}/device:CPU:0 0",
+    "for": f"{PS}/device:CPU:0 has not sent {PS}/device:CPU:0>{WORKER}/device:CPU:0 0",
 }  # fmt: skip
 
 
@@ -110,6 +111,13 @@ class TestReport:
         links = {(one["from"], one["to"]): one for one in report(before, after)["links"]}
         assert links[WORKER, PS]["bytes"] == 2500
 
+    def test_who_leads_a_job_is_watched_all_the_time_and_left_out(self) -> None:
+        before, after = samples()
+        told = report(before, after)["waits"]
+        watching = {"node": "LeaseChange", "op": "_LeaseChange", "made_at": "train.py:9", "for": "Lease 'global_step'"}
+        after[PS]["steps"] = [*after[PS]["steps"], {"number": 7, "seconds": 100.0, "waits": [watching]}]
+        assert told and report(before, after)["waits"] == told
+
 
 class TestTables:
     @pytest.mark.parametrize("width", [80, 120])
@@ -168,7 +176,7 @@ def cluster() -> Iterator[Any]:
             server._stop()
 
 
-def test_a_full_queue_and_a_step_that_waits(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_queue_and_a_step_that_waits(cluster: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with tf.device("/job:ps"):
         queue = tf.FIFOQueue(3, tf.float32, [[]], shared_name="examples")
         fill = queue.enqueue_many([[1.0, 2.0, 3.0]])
@@ -181,7 +189,7 @@ def test_a_full_queue_and_a_step_that_waits(cluster: Any, capsys: pytest.Capture
         thread = threading.Thread(target=session.run, args=(after,))
         thread.start()
         for _ in range(1000):
-            if "another partition" in session.waiting():
+            if "has not sent" in session.waiting():
                 break
             threading.Event().wait(0.01)
         assert show_cluster(cluster[0].target, as_json=True, interval=0.05) == 0
@@ -206,6 +214,11 @@ def test_a_full_queue_and_a_step_that_waits(cluster: Any, capsys: pytest.Capture
     assert 0 <= shown["visitors"][0]["silent_seconds"] < 30
     text = capsys.readouterr().out
     assert "ps 0" in text and "worker 1 does not answer" in text and "0 of 3" not in text
+    assert show_cluster(cluster[0].target, interval=0.01, picture=str(tmp_path / "top.svg")) == 0
+    drawn = (tmp_path / "top.svg").read_text()
+    assert "steps/s" in drawn and "font-face" not in drawn and not capsys.readouterr().out
+    assert show_cluster(cluster[0].target, interval=0.01, picture=str(tmp_path / "no" / "top.svg")) == 2
+    assert "cannot be written: No such file or directory" in capsys.readouterr().err
 
 
 def iterator(seconds: float, elements: int, computing: float, waited: float) -> dict[str, Any]:
@@ -295,6 +308,15 @@ class TestProblems:
             free.bind(("127.0.0.1", 0))
             assert show_cluster(f"grpc://localhost:{free.getsockname()[1]}") == 1
         assert "could not be reached within 0.2 s" in capsys.readouterr().err
+
+    def test_a_host_that_is_not_known(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("HEADRACE_CLUSTER_KEY", raising=False)
+        assert main(["nosuch.invalid:1"]) == 1
+        told = capsys.readouterr().err
+        assert "to connect to nosuch.invalid:1, which is not this machine, a key is needed" in told
+        assert ".py" not in told, "no line of the command itself"
 
     def test_another_key(
         self, cluster: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

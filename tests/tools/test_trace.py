@@ -188,6 +188,12 @@ def test_traces_of_several_workers_are_judged_together(tmp_path, capsys):
     assert [e["args"]["name"][:2] for e in events if e["ph"] == "M"] == ["1:", "2:", "3:"]
 
 
+def test_a_disk_that_is_full(tmp_path, capsys):
+    assert trace.main(["--read", "--out", "/dev/full", *(written(tmp_path, i, 100) for i in range(2))]) == 2
+    streams = capsys.readouterr()
+    assert "/dev/full cannot be written: No space left on device" in streams.err and not streams.out
+
+
 @pytest.mark.parametrize("text", ["{}", "no JSON", '{"traceEvents": []}'])
 def test_what_is_not_a_trace_is_refused(tmp_path, capsys, text):
     path = tmp_path / "other.json"

@@ -114,9 +114,8 @@ def _read(path: Path) -> bytes:
 def check_key_for(address: str, key: ClusterKey, verb: str) -> None:
     """Refuses an address that other machines can reach without a key that somebody has given."""
     if not key.explicit and not is_loopback(split_address(address)[0]):
-        raise FailedPreconditionError(
-            None, None, f"to {verb} {address}, which is more than this machine, a key is needed: {_HOW} {at()}"
-        )
+        what = "is not this machine" if verb == "connect to" else "more than this machine can reach"
+        raise FailedPreconditionError(None, None, f"to {verb} {address}, which {what}, a key is needed: {_HOW} {at()}")
 
 
 def split_address(address: str) -> tuple[str, int]:

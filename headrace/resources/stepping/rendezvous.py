@@ -40,7 +40,9 @@ class _Taker:
         fed = sorted(key.removeprefix(FEED) for key in self.missing if key.startswith(FEED))
         if fed:
             return f"partial_run has not fed {', '.join(fed)}"
-        return f"another partition has not sent {', '.join(sorted(self.missing))}"
+        senders = sorted({sender for key in self.missing for sender, part, _ in [key.partition(">")] if part})
+        who = " and ".join(senders) or "another partition"
+        return f"{who} {'have' if len(senders) > 1 else 'has'} not sent {', '.join(sorted(self.missing))}"
 
     def values(self) -> list[Any]:
         return [value for message in self.messages.values() for value in message]

@@ -95,7 +95,8 @@ class Step:
     """Thread-safe.  Threads of the step wait in `next`; any other thread may `cancel` the step or ask for a `report`."""
 
     __slots__ = (
-        "_listeners", "_reported", "before_wait", "begun_at", "divided", "error", "number", "post", "until", "waits",
+        "_listeners", "_reported", "ask_others", "before_wait", "begun_at", "divided", "error", "number", "post", "until",
+        "waits",
     )  # fmt: skip
 
     def __init__(self, until: float | None = None) -> None:
@@ -107,6 +108,7 @@ class Step:
         self.post: Post | None = None  # of a partition: how it sends to others and takes from them
         self.divided = False  # into partitions, which have steps of their own
         self.before_wait: Callable[[], None] | None = None  # called once, before its thread waits for the first time
+        self.ask_others: Callable[[], str] | None = None  # what partitions on other tasks wait for: lines, for a report
         self._listeners: list[SimpleQueue[Event]] = []
         self._reported = until == inf  # a step that may wait for ever is not asked why
 
@@ -168,7 +170,9 @@ class Step:
                 if not self._reported and monotonic() - since >= REPORT_AFTER:
                     self._reported = True
                     if report := self.report():
-                        log.log(INFO if self._waits_for_room() else WARNING, "%s", report)
+                        level = INFO if self._waits_for_room() else WARNING
+                        others = "" if self.ask_others is None or not log.isEnabledFor(level) else self.ask_others()
+                        log.log(level, "%s", report + others)
                 if monotonic() >= end:
                     return NOTHING
                 continue

@@ -50,6 +50,9 @@ class LocalWorker:
         self.ahead = Pool("headrace-ahead-", most=max(16, 2 * self.cores))  # for datasets
         self.boxes = Boxes(task, self.pool.submit)
         self.writers = Writers(task)
+        self.step_tracer: Any = (
+            None  # a `runtime.session.step_tracer.StepTracer` while somebody wants steps to be traced
+        )
         self._by_name = {d.name: d for d in self.devices}
         self.hooked = {d.name: HookedPlace(d) for d in self.devices if d.hooks is not None}
         self._host = next(d for d in self.devices if d.device_type == "CPU")

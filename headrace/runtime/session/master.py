@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from time import time_ns
 from typing import Any, Final, Protocol
 
 from headrace.core.config import ConfigProto, RunMetadata
@@ -54,6 +55,7 @@ from headrace.runtime.session.partition_worker import PartitionWorker, Runs, Sen
 from headrace.runtime.session.partitioned import Member, PartitionedStep
 from headrace.runtime.session.step_numbers import step_numbers
 from headrace.runtime.session.step_stats import cost_graph, step_stats
+from headrace.runtime.session.step_tracer import StepTracer
 
 PARTIAL_RUNS: Final = 512  # unfinished ones of a session in a cluster: each is a call under way on its tasks
 
@@ -285,15 +287,30 @@ class Master:
         run = entry(plan)
         if self._owns_worker or isinstance(plan, DividedPlan):
             return run
-        note = self.worker.note_step
+        worker = self.worker
 
         def run_counted(feeds: Sequence[Any]) -> tuple[Any, ...]:
             try:
-                return run(feeds)
+                return run(feeds) if worker.step_tracer is None else self._run_for(worker.step_tracer, plan, run, feeds)
             finally:
-                note()
+                worker.note_step()
 
         return run_counted
+
+    def _run_for(self, tracer: StepTracer, plan: StepPlan, run: Run, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """Runs a step of a plan that is not cut, traced if somebody outside wants that."""
+        session = self._local.session or f"{self.worker.task} {id(self)}"
+        subject = None if plan.saves is not None else tracer.plan(plan, session, self.worker.task, bool(plan.writes))
+        if subject is None:
+            return run(feeds)
+        try:
+            began = time_ns()
+            results = self.run_traced(plan, feeds, RunMetadata())
+            if plan.traced is not None and plan.traced.recorder is not None:
+                tracer.note(subject, began, plan.traced.recorder)
+            return results
+        finally:
+            tracer.leave(subject)
 
     def run(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
         return entry(plan)(feeds)

@@ -28,6 +28,7 @@ from headrace.runtime.drive.plans import PartsPlan, StepPlan
 from headrace.runtime.host.cut import Side
 from headrace.runtime.host.cut_machine import Beginning, Variables
 from headrace.runtime.host.device import Device
+from headrace.runtime.host.recorder import Recorder
 from headrace.runtime.host.registered import TracedGraph
 from headrace.runtime.host.turn import Pace, turn
 from headrace.runtime.host.writers import Entrance, PartitionEntrance, WorkerSide
@@ -82,6 +83,9 @@ class Runs(Protocol):
 
     def side(self, handles: Sequence[int] | None) -> Side:
         """The variables that partitions have to do with, to be watched; None: all of the task."""
+
+    def waiting(self, step: int) -> str:
+        """What the partitions of a step wait for on the task, in words; empty if for nothing, or if it does not answer soon."""
 
     def abort(self, step: int, error: OpError) -> None:
         """Ends the partitions of a step, and keeps out those that have not begun."""
@@ -218,10 +222,20 @@ class PartitionWorker:
         self._partitions[new] = partition._replace(plan=self._make(partition.blueprint, traced), traced=traced)
         return new
 
+    def copy_to_trace(self, handle: int) -> tuple[int, frozenset[str], int, bool]:
+        """As `trace`, with the tasks that steps involve, how many partitions they have here, and whether this one writes."""
+        partition = self._registered(handle)
+        writes = bool(partition.writes or variables_written(partition.plan.graph, self._graph))
+        return self.trace(handle), partition.tasks | {self._task}, partition.here, writes
+
     def statistics(self, handle: int) -> Any:
+        return step_stats(self.recorder(handle), self._graph.worker.device("").name)
+
+    def recorder(self, handle: int) -> Recorder:
+        """What notes the steps of a traced partition."""
         traced = self._registered(handle).traced
         assert traced is not None
-        return step_stats(traced.recorder, self._graph.worker.device("").name)
+        return traced.recorder
 
     def holders(self) -> list[Holder]:
         return self._graph.holders()
@@ -310,19 +324,27 @@ class PartitionWorker:
 
     def run_here(
         self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None,
-        before_wait: Callable[[], None] | None = None,
+        before_wait: Callable[[], None] | None = None, ask_others: Callable[[], str] | None = None,
     ) -> None:  # fmt: skip
-        """Runs a partition to its end on this thread.  ``before_wait`` is called once if the thread is going to wait."""
-        self._run(handle, step, feeds, done, until, True, before_wait)
+        """Runs a partition to its end on this thread.  ``before_wait`` is called once if the thread is going to wait.
+
+        ``ask_others``: what partitions on other tasks wait for, to be told if this one waits for long.
+        """
+        self._run(handle, step, feeds, done, until, True, before_wait, ask_others)
 
     def _run(
         self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None, to_the_end: bool,
-        before_wait: Callable[[], None] | None = None,
+        before_wait: Callable[[], None] | None = None, ask_others: Callable[[], str] | None = None,
     ) -> None:  # fmt: skip
         """Runs a partition; unless ``to_the_end``, only as far as it gets before it waits."""
+        tracer = self._graph.worker.step_tracer
+        if tracer is not None and not self._writers.watched:  # a save knows partitions by their handles
+            subject = tracer.partition(self, handle, self._graph.worker.pool.submit)
+            if subject is not None:
+                handle, done = subject.handle, tracer.traced(subject, self, step, done)
         try:
             mine = self._graph.steps.start(until)
-            mine.before_wait = before_wait
+            mine.before_wait, mine.ask_others = before_wait, ask_others
         except BaseException as e:  # noqa: BLE001 - the thread that waits for the step raises it
             done(None, e)
             return
@@ -431,6 +453,9 @@ class PartitionWorker:
     def own(self, handle: int) -> Hashable:
         """What a save knows its own partition by."""
         return id(self), handle
+
+    def waiting(self, step: int) -> str:
+        return self._here.report(step)
 
     def abort(self, step: int, error: OpError) -> None:
         for one in self._here.abort(step, error):

@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic, thread_time
@@ -59,6 +60,7 @@ class PartitionedStep:
         run = _Run(self, number)
         events = step.events()
         step.waits[run] = Awaited(None, run)
+        step.ask_others = partial(self._waiting_elsewhere, number)
         hold = self._holds and self._pace.is_short
         begins = _Begins(self._others, number, self._pace)
         try:
@@ -68,7 +70,7 @@ class PartitionedStep:
                 given = (member.handle, number, [feeds[k] for k in member.feeds], run.done(i, events), until)
                 if self._own is not None and i == len(self.members) - 1:
                     begins.begin()
-                    self._own.run_here(*given, begins.let_go)
+                    self._own.run_here(*given, begins.let_go, step.ask_others)
                 elif hold:
                     worker.hold(*given)
                 else:
@@ -96,6 +98,12 @@ class PartitionedStep:
     def abort(self, number: int, error: OpError) -> None:
         for worker in self._workers:
             worker.abort(number, error)
+
+    def _waiting_elsewhere(self, number: int) -> str:
+        """What the partitions on other tasks wait for, a line for each task."""
+        names = {id(member.worker): task_of(member.name) for member in self.members}
+        waits = {names[id(worker)]: worker.waiting(number) for worker in self._workers if worker is not self._own}
+        return "".join(f"\n\t on {task}: {said}" for task, said in waits.items() if said)
 
     @property
     def is_local(self) -> bool:

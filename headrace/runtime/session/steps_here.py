@@ -143,6 +143,12 @@ class StepsHere:
                 return True
             return bool(begun) and len(begun) >= self._partitions[next(iter(begun))].here
 
+    def report(self, number: int) -> str:
+        """What the partitions of a step that run here wait for, in words; empty if they wait for nothing."""
+        with self._lock:
+            running = list(self._running.get(number, {}).values())
+        return "; ".join(str(waiting) for step in running for waiting in list(step.waits.values()))
+
     def describe(self, number: int) -> str:
         with self._lock:
             begun = [self._partitions[handle] for handle in self._begun.get(number, ())]

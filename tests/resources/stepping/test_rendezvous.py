@@ -41,6 +41,8 @@ def test_several_keys_in_the_order_asked_for(table, done):
     table.send(1, "b", [2, 3])
     wait = table.recv(1, ["a", "b", "c"], done)
     assert wait.describe() == "another partition has not sent a, c"
+    wait = Rendezvous().recv(1, ["/job:ps/task:0>/job:worker/task:0 1", "/job:ps/task:0>/job:worker/task:0 2"], print)
+    assert wait is not None and wait.describe().startswith("/job:ps/task:0 has not sent /job:ps/task:0>")
     table.send(1, "c", [])
     table.send(1, "a", [1])
     assert done.calls == [([1, 2, 3], None)]

@@ -77,7 +77,8 @@ class Timeline:
                 "run_metadata=tf.RunMetadata()"
             )
         self._step_stats = step_stats
-        self._operations = {} if graph is None else {op.name: op for op in graph.get_operations()}
+        operations = [] if graph is None else graph.get_operations()
+        self.lines: dict[str, str] = {op.name: str(op.source) for op in operations}  # of the program, by node
 
     def generate_chrome_trace_format(
         self, show_dataflow: bool = True, show_memory: bool = False, op_time: str = "schedule"
@@ -126,8 +127,8 @@ class Timeline:
         source = ""
         if stage := _STAGE.match(node.timeline_label):
             op, source, inputs = stage[1], stage[2], []
-        elif node.node_name in self._operations:  # others were made by passes, or are in bodies
-            source = str(self._operations[node.node_name].source)
+        else:
+            source = self.lines.get(node.node_name, "")  # others were made by passes, or are in bodies
         # Whole microseconds: Perfetto rounds others, and slices would overlap.
         began, ended = node.all_start_nanos // 1000, (node.all_start_nanos + node.all_end_rel_nanos) // 1000
         waits = node.thread_id == _WAITING

@@ -107,14 +107,22 @@ class TakeOverHook(SessionRunHook):
 
     def __init__(self, lease: ChiefLease, folder: Any, scaffold: Any) -> None:
         self._lease, self._folder, self._scaffold = lease, folder, scaffold
+        self._news: tuple[Any, ...] | None = None  # what is to be said when training goes on under this chief
+        self._has_run = False
+
+    def before_run(self, run_context: Any) -> None:
+        """Says it before the second step: where a job is at its end, workers lead for the one step that they still have."""
+        if self._news is not None and self._has_run:
+            log.warning("%s is the chief from global step %d on (lease %d)%s.", *self._news)
+            self._news = None
+        self._has_run = True
 
     def after_create_session(self, session: Any, coord: Any) -> None:
+        self._news, self._has_run = None, False
         if not self._lease.took_over:
             return
         state = get_checkpoint_state(self._folder) if self._folder else None
         if state is not None:
             self._scaffold.saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
-        log.warning(
-            "%s is the chief from global step %d on (lease %d)%s.", self._lease.who, session.run(get_global_step()),
-            self._lease.number, f": it saves to {self._folder}" if self._folder else "",
-        )  # fmt: skip
+        where = f": it saves to {self._folder}" if self._folder else ""
+        self._news = self._lease.who, session.run(get_global_step()), self._lease.number, where
