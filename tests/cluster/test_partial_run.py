@@ -386,7 +386,7 @@ class TestEnds:
         queue = on(PS, tf.FIFOQueue, 3, tf.float32, [[]], shared_name="out_of_time")
         first = on(PS, tf.square, a)
         taken = on(W1, lambda: on(PS, queue.dequeue) + b)
-        config = tf.ConfigProto(operation_timeout_in_ms=700)
+        config, generous = tf.ConfigProto(operation_timeout_in_ms=1500), tf.RunOptions(timeout_in_ms=60_000)
         with tf.Session(cluster.target("worker", 0), config=config) as session:
             handle = session.partial_run_setup([first, taken], [a, b])
             with pytest.raises(tf.errors.DeadlineExceededError):
@@ -396,8 +396,8 @@ class TestEnds:
                 session.partial_run(handle, taken, {b: 3.0})
             with pytest.raises(tf.errors.InvalidArgumentError, match="its run has ended"):
                 session.partial_run(handle, [])
-            session.run(on(PS, queue.enqueue, 1.0))
-            assert session.run(on(PS, queue.size)) == 1, "the run that was ended takes nothing"
+            session.run(on(PS, queue.enqueue, 1.0), options=generous)
+            assert session.run(on(PS, queue.size), options=generous) == 1, "the run that was ended takes nothing"
         assert_nothing_left(cluster)
 
     @pytest.mark.parametrize("waits", [True, False])

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,8 +47,9 @@ print(json.dumps({
 """
 
 
+@cache
 def _state(first: str, switch: str = "on") -> dict[str, Any]:
-    environment = {k: v for k, v in os.environ.items() if k not in SET | {"OMP_WAIT_POLICY"}}
+    environment = {k: v for k, v in os.environ.items() if k not in SET | {"OMP_WAIT_POLICY", "PYTEST_CURRENT_TEST"}}
     environment |= {process.SWITCH: switch, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", f"{first}\n{STATE}"], capture_output=True, text=True, timeout=100, env=environment

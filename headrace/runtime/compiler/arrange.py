@@ -16,13 +16,10 @@ from typing import Any, Final
 import torch
 
 from headrace.runtime.compiler.torch_door.lowering import joined, stored_op
-from headrace.runtime.compiler.torch_door.node import base, op_name
+from headrace.runtime.compiler.torch_door.node import RESHAPES, base, op_name
 
 aten = torch.ops.aten
 CONVOLUTIONS = (aten.convolution.default, aten.convolution_backward.default)
-VIEWS = (
-    aten.permute.default, aten.view.default, aten.reshape.default, aten.transpose.int, aten.t.default, aten._unsafe_view.default
-)  # fmt: skip
 STORED = (*CONVOLUTIONS, aten.mm.default, aten.addmm.default, aten.bmm.default, aten.cat.default)  # in memory anyway
 UNLIKE_LIBRARIES: Final = ("owned", "stored", "joined", "max_pool2d_gather")  # ops of ours for which nothing is stored
 
@@ -74,7 +71,7 @@ def _is_library_call(node: Any) -> bool:
 
 
 def _origin(node: Any) -> Any:
-    while node.op == "call_function" and node.target in VIEWS:
+    while node.op == "call_function" and node.target in RESHAPES:
         node = node.args[0]
     return node
 

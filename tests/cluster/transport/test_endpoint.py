@@ -1,7 +1,6 @@
 """What every transport does: calls, errors, pushes in order, loss, ends."""
 
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -244,12 +243,9 @@ def test_many_threads_may_call(pair):
 def test_a_large_message_does_not_hold_up_small_ones(pair):
     answers = Answers()
     pair[1].call("echo", {}, [torch.zeros(30_000_000)], answers)
-    slowest = 0.0
     count = 0
     while not answers.told:
-        start = time.monotonic()
         ask(pair[1], "echo", {"n": count})
-        slowest = max(slowest, time.monotonic() - start)
         count += 1
     assert answers.wait()[0][2] is None
     assert count > 5  # many small ones in the time of a large one

@@ -306,7 +306,9 @@ def test_a_step_that_waits_for_long_says_so_once(
     with tf.Session(config=OFF) as sess, caplog.at_level("WARNING", "headrace.step"):
         run = Background(sess.run, knock(tf.constant(1.0), name="knock"))
         door.come()
-        time.sleep(0.3)
+        while not caplog.records:
+            time.sleep(0.005)
+        time.sleep(0.2)  # for a second one
         door.open()
         run.join()
     (record,) = caplog.records

@@ -8,9 +8,10 @@ import headrace as tf
 
 
 class Counter:
-    """Counts the threads inside; ``wait`` lets others come in if they can."""
+    """Counts the threads inside; each waits until a second one comes in, for ``patience`` seconds."""
 
-    def __init__(self):
+    def __init__(self, patience):
+        self.patience = patience
         self.lock = threading.Lock()
         self.inside = self.most = 0
         self.second = threading.Event()
@@ -21,14 +22,14 @@ class Counter:
             self.most = max(self.most, self.inside)
             if self.inside > 1:
                 self.second.set()
-        self.second.wait(0.2)
+        self.second.wait(self.patience)
         with self.lock:
             self.inside -= 1
         return x
 
 
-def most_inside(threads, stateful, **config):
-    counter = Counter()
+def most_inside(threads, stateful, patience=20.0, **config):
+    counter = Counter(patience)
     with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(compile="off", **config)) as session:
         x = tf.placeholder(tf.float32, [])
         y = tf.py_func(counter, [x + 1.0], tf.float32, stateful=stateful) * 2.0
@@ -41,7 +42,7 @@ def most_inside(threads, stateful, **config):
 
 
 def test_one_at_a_time():
-    assert most_inside(3, False, inter_op_parallelism_threads=1) == 1
+    assert most_inside(3, False, patience=0.2, inter_op_parallelism_threads=1) == 1
 
 
 def test_two_at_a_time():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from library.queue.background import Background, wait_until
 
 import headrace as tf
 from headrace.core.registry import REGISTRY
@@ -210,8 +211,16 @@ def test_a_producer_that_is_ahead_is_no_warning(
 ) -> None:
     monkeypatch.setattr("headrace.resources.stepping.step.REPORT_AFTER", 0.05)
     queue = tf.FIFOQueue(1, tf.float32, [[]])
+    ahead, behind = queue.enqueue_many([[1.0, 2.0]]), queue.dequeue_many(5)
+    take, close = queue.dequeue(), queue.close()
     with tf.Session(config=tf.ConfigProto(compile="off")) as sess, caplog.at_level("INFO", "headrace.step"):
-        for op in (queue.enqueue_many([[1.0, 2.0]]), queue.dequeue_many(5)):
-            with pytest.raises(tf.errors.DeadlineExceededError):
-                sess.run(op, options=tf.RunOptions(timeout_in_ms=300))
+        run = Background(sess.run, ahead)
+        wait_until(lambda: len(caplog.records) == 1)
+        sess.run(take)
+        run.result()
+        run = Background(sess.run, behind)
+        wait_until(lambda: len(caplog.records) == 2)
+        sess.run(close)
+        with pytest.raises(tf.errors.OutOfRangeError):
+            run.result()
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]

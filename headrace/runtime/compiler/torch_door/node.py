@@ -8,6 +8,9 @@ from typing import Any
 import torch
 
 aten = torch.ops.aten
+RESHAPES = (
+    aten.permute.default, aten.view.default, aten.reshape.default, aten.transpose.int, aten.t.default, aten._unsafe_view.default
+)  # fmt: skip
 
 
 def is_op(target: Any) -> bool:

@@ -16,7 +16,7 @@ DOOR = PACKAGE / "runtime" / "compiler" / "torch_door"
 BELOW = PACKAGE / "resources" / "calling" / "torch_names.py"  # what ops and eager calls use
 POOLS = PACKAGE / "ops" / "internal" / "opaque.py"  # how the compiler writes max pools
 PAGE = ROOT / "docs" / "next_torch.md"
-PRIVATE = re.compile(r"(^|\.)_[a-z]|\.fx\.experimental")
+PRIVATE = re.compile(r"(^|\.)_[A-Za-z]|\.fx\.experimental")
 
 
 def dotted(node: ast.AST) -> str:
@@ -40,7 +40,8 @@ def private_names(file: Path) -> Iterator[str]:
             found = [str(node.args[0].value)] if isinstance(node.args[0], ast.Constant) else []
         else:
             continue
-        yield from (n for n in found if n.startswith("torch.") and not n.startswith("torch.ops.") and PRIVATE.search(n))
+        names = (re.sub(r"^aten\.", "torch.ops.aten.", name) for name in found)
+        yield from (name for name in names if name.startswith("torch.") and PRIVATE.search(name))
 
 
 def names_of(files: list[Path]) -> set[str]:
