@@ -31,11 +31,7 @@ def images(tf, folder):
         return tf.cast(image, tf.float32) / 255.0
 
     names = sorted(glob.glob(f"{folder}/*.jpg"))
-    dataset = tf.data.Dataset.from_tensor_slices(names).shuffle(len(names), seed=1).map(load, AHEAD).batch(32)
-    options = tf.data.Options()
-    if hasattr(options, "processes"):  # Headrace's: its threads share one interpreter
-        options.processes = 2
-    return dataset.with_options(options)
+    return tf.data.Dataset.from_tensor_slices(names).shuffle(len(names), seed=1).map(load, AHEAD).batch(32)
 
 
 def table(tf, folder):

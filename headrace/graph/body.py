@@ -28,9 +28,16 @@ from headrace.graph.operation import Operation, Tensor
 _numbers = itertools.count()
 
 
-def function_name(name: str) -> str:
-    """A name no other function of the process has, in TF's form."""
-    return f"__inference_{name}_{next(_numbers)}"
+def function_name(name: str, graph: Graph | None = None) -> str:
+    """A name no other function of the process has, in TF's form.
+
+    With a ``graph``, no other one of that graph whose names are given so: the same again when a program builds it again, so that
+    checkpoints find what the function's nodes keep.
+    """
+    if graph is None or graph.executing_eagerly:
+        return f"__inference_{name}_{next(_numbers)}"
+    root: Graph = graph.root if isinstance(graph, FuncGraph) else graph
+    return f"__inference_{name}_{next(root._function_numbers)}"
 
 
 class UnknownResult(Exception):  # noqa: N818 - nothing is wrong

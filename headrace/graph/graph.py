@@ -7,6 +7,7 @@ TF1 is: scopes are per thread, the node table is under a lock.
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import threading
@@ -68,6 +69,7 @@ class Graph:
         self.building_function = False
         self.adopts_ops = False  # whether an op called eagerly on tensors of this graph becomes a node of it
         self._control_flow_context: Any = None  # what a program has entered to hear of new nodes
+        self._function_numbers = itertools.count()  # of functions with names of this graph
         self._traces: dict[Any, Any] = {}  # the functions called here, as bodies (library/function.py)
 
     # ---- making nodes

@@ -13,7 +13,7 @@ from headrace.core import dtypes
 from headrace.core.file_limits import check_image
 from headrace.core.registry import op
 from headrace.ops.shared.gif import gif_size
-from headrace.ops.shared.jpeg import jpeg_size
+from headrace.ops.shared.jpeg import jpeg_size, rgb_pixels
 from headrace.ops.shared.png import pillow, png_bytes
 from headrace.ops.shared.wide_png import is_wide, read_wide, write_wide
 from headrace.resources.calling.value import from_numpy, to_numpy
@@ -143,7 +143,7 @@ def _weighted(colours: np.ndarray, added: int, dtype: type) -> np.ndarray:
 
 
 def _owned(array):
-    return from_numpy(np.array(array, order="C"))
+    return from_numpy(array if array.base is None else np.array(array, order="C"))
 
 
 def _plane(channels):
@@ -205,7 +205,12 @@ def _jpeg(contents, channels, ratio, recover, window=None):
     """The pixels, or those in the ``window`` (row, column, rows, columns)."""
     if is_wide(data := _bytes(contents)):
         return _part(_wide_pixels(data, channels, False), window)
-    image, format = _plain_jpeg(data) if ratio == 1 and channels != 1 else None, "jpeg"
+    image, format = None, "jpeg"
+    if ratio == 1 and channels != 1 and (size := _plain_size(data)) is not None:
+        pixels = rgb_pixels(data)
+        if pixels is not None:
+            return _part(pixels, window)
+        image = _plain_jpeg(data, size)
     if image is None:
         image, format = _read_jpeg(contents, channels, ratio, recover)
     if window is not None and format == "jpeg":  # of the others only the whole says how it becomes grey
@@ -214,18 +219,23 @@ def _jpeg(contents, channels, ratio, recover, window=None):
     return _part(_pixels(image, channels, False), window)
 
 
-def _plain_jpeg(data):
+def _plain_size(data):
+    """The rows and columns of a JPEG file with three components, of which no reader would warn; None of any other file."""
+    size = jpeg_size(data) if format_of(data) == "jpeg" else None
+    most = pillow().MAX_IMAGE_PIXELS
+    if size is None or size[2] != 3 or (most is not None and size[0] * size[1] > most):
+        return None
+    check_image(*size)
+    return size[:2]
+
+
+def _plain_jpeg(data, size):
     """A whole file with three components, decoded without Pillow's reader; None of any other.
 
     That reader is written in Python, and takes a fifth of the time of a small image.
     """
-    size = jpeg_size(data) if format_of(data) == "jpeg" else None
-    most = pillow().MAX_IMAGE_PIXELS  # of more the reader warns
-    if size is None or size[2] != 3 or (most is not None and size[0] * size[1] > most):
-        return None
-    check_image(*size)
     try:
-        return pillow().frombytes("RGB", size[1::-1], data, "jpeg", "RGB", "")
+        return pillow().frombytes("RGB", size[::-1], data, "jpeg", "RGB", "")
     except _DAMAGED:  # the reader says what is wrong
         return None
 

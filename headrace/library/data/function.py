@@ -10,7 +10,7 @@ from headrace.core.shape import TensorShape
 from headrace.core.source import at
 from headrace.core.tensor_spec import ShapedSpec
 from headrace.graph import context
-from headrace.graph.body import Detached, FuncGraph, needed_controls
+from headrace.graph.body import Detached, FuncGraph, function_name, needed_controls
 from headrace.graph.operation import Tensor
 from headrace.library.data import nest
 from headrace.library.data.structure import (
@@ -88,10 +88,10 @@ def trace_function(python_function: Callable[..., Any], method: str, *specs: Any
         result[:] = [specs_of(element)]
         return to_flat(element)
 
-    name = getattr(python_function, "__name__", "function").replace("<lambda>", "lambda")
+    name = f"Dataset_{method}_" + getattr(python_function, "__name__", "function").replace("<lambda>", "lambda")
     traced = trace(
-        object(), python_function, f"Dataset_{method}_{name}", None, [Spec(t, TensorShape(s)) for t, s in flat],
-        arguments, convert_result=convert,
+        object(), python_function, name, None, [Spec(t, TensorShape(s)) for t, s in flat], arguments, convert_result=convert,
+        body_name=function_name(name, context.get_default_graph()),
     )  # fmt: skip
     return Traced(traced.body, result[0])
 

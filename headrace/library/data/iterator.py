@@ -284,7 +284,8 @@ class Uncapturable(Exception):
 
 def _by_value(dataset: Tensor) -> FuncGraph:
     """A function without arguments that makes the dataset: a copy of all nodes that the dataset depends on."""
-    body = FuncGraph("the factory of a one-shot iterator", context.get_default_graph(), function_name("make_dataset"))
+    graph = context.get_default_graph()
+    body = FuncGraph("the factory of a one-shot iterator", graph, function_name("make_dataset", graph))
     with body.as_default():
         body.outputs = [copy_by_value(dataset, body, placed=True)]
     return body

@@ -66,8 +66,12 @@ def _(
     decode = find_kernel(REGISTRY.get("DecodeCSV"), "cpu", {}).call
     settings = (list(record_defaults), delimiter, use_quote_delim, na_value.item().decode(), list(select_cols))
 
+    blank = np.array(delimiter.encode(), object)  # begins with a field that is empty
+
     def columns(record):
         try:
+            if not record.item() and len(record_defaults) == 1 and not any(select_cols):
+                return tuple(decode(blank, *settings[:-1], [0]))
             return tuple(decode(record, *settings))
         except ValueError as e:
             raise InvalidArgumentError(None, None, str(e)) from None

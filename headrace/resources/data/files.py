@@ -130,7 +130,10 @@ class Lines(Files):
 
 
 class CsvRecords(Files):
-    """The records of CSV files, without their ends: lines, but that a quoted field may go on in the next."""
+    """The records of CSV files, without their ends: lines, but that a quoted field may go on in the next.
+
+    A line ends with a line feed, a carriage return, or both.
+    """
 
     def __init__(self, names: Sequence[bytes], compression: str, header: bool, delimiter: bytes, quotes: bool) -> None:
         super().__init__(names, compression)
@@ -139,27 +142,43 @@ class CsvRecords(Files):
     def open(self, file: IO[bytes], path: str, offset: int) -> Callable[[], tuple[bytes, int] | None]:
         readline, most = file.readline, file_limits.RECORD_BYTES
         at_header = self.header and not offset
+        text, at = b"", 0  # what was read last, and how far it was taken
 
-        def read() -> tuple[bytes, int] | None:
-            nonlocal offset, at_header
-            if at_header:
-                at_header = False
-                offset = len(readline(most))
-                if not offset:
-                    raise InvalidArgumentError(None, None, f"Can't read header of file {path}")
-            lines = [readline(most)]
+        def line() -> bytes:
+            nonlocal text, at
+            if at == len(text):
+                text, at = readline(most), 0
+                if len(text) == most:
+                    raise DataLossError(None, None, f"{path}: the record at {offset} has over {most} bytes")
+            end = text.find(b"\r", at) + 1
+            if not 0 < end < len(text) - text.endswith(b"\n"):
+                end = len(text)
+            taken, at = text[at:end], end
+            return taken
+
+        def record() -> tuple[bytes, int] | None:
+            nonlocal offset
+            lines = [line()]
             size = len(lines[0])
             if not size:
                 return None
             is_open = self.quotes and self._ends_open(lines[0], False)
             while is_open and lines[-1] and size < most:
-                lines.append(readline(most))
+                lines.append(line())
                 size += len(lines[-1])
                 is_open = self._ends_open(lines[-1], True)
             if size >= most:
                 raise DataLossError(None, None, f"{path}: the record at {offset} has over {most} bytes")
             offset += size
             return b"".join(lines).removesuffix(b"\n").removesuffix(b"\r"), offset
+
+        def read() -> tuple[bytes, int] | None:
+            nonlocal at_header
+            if at_header:
+                at_header = False
+                if record() is None:
+                    raise InvalidArgumentError(None, None, f"Can't read header of file {path}")
+            return record()
 
         return read
 

@@ -110,6 +110,28 @@ def test_exact_state_has_iterators_and_the_numbers_of_their_functions(tmp_path):
         tf.data.experimental.make_saveable_from_iterator(3)
 
 
+@pytest.mark.parametrize("method", ["make_one_shot_iterator", "make_initializable_iterator"])
+def test_exact_state_of_a_graph_that_is_built_again(method, tmp_path):
+    def build():
+        numbers = Dataset.range(20).map(lambda x: tf.random_uniform([])).filter(lambda y: tf.random_uniform([]) > 0.3)
+        numbers = numbers.map(lambda y: y + tf.random_uniform([]))
+        iterator = getattr(numbers, method)()
+        begin = iterator.initializer if method == "make_initializable_iterator" else tf.no_op()
+        return begin, iterator.get_next(), tf.train.Saver(tf.train.exact_state(iterators=True))
+
+    with tf.Graph().as_default(), tf.Session() as sess:
+        begin, element, saver = build()
+        sess.run(begin)
+        drain(sess, element, 3)
+        path = saver.save(sess, str(tmp_path / "at"))
+        rest = drain(sess, element, 4)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        begin, element, saver = build()
+        saver.restore(sess, path)
+        sess.run(begin)
+        assert drain(sess, element, 4) == rest
+
+
 @pytest.mark.parametrize("error", [ValueError, ZeroDivisionError, tf.errors.AbortedError])
 def test_an_error_that_was_computed_ahead_is_part_of_the_position(session, tmp_path, error):
     """Whatever a generator raises, saving does not raise it: the step does that takes the element, before or after restoring."""

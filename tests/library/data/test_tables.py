@@ -30,6 +30,11 @@ experimental = tf.data.experimental
         (b"h\n", [tf.int32], {"header": True}, []),
         (b"", [tf.int32], {"header": True}, ["E"]),
         (b"1,\r\n2,3\r\n", [[0], [""]], {}, [(1, b""), (2, b"3")]),
+        (b'1,a\r2,"b\rc"\r3,d\re\n4,f\r', [tf.int32, tf.string], {}, [(1, b"a"), (2, b"b\rc"), (3, b"d"), "E", (4, b"f")]),
+        (b'"a\n""",b\r\n1,2\r\n', [tf.int32, tf.int32], {"header": True}, [(1, 2)]),
+        (b"1\n\n3\r\n\r\n", [[7]], {}, [(1,), (7,), (3,), (7,)]),
+        (b"\n3\n", [tf.int32], {"select_cols": [0]}, ["E", (3,)]),
+        (b"\n3,4\n", [[7]], {"select_cols": [1]}, ["E", (4,)]),
     ],
 )  # fmt: skip
 def test_records(content, defaults, settings, expected, tmp_path):

@@ -1,6 +1,9 @@
-"""JPEG files that are decoded without Pillow's reader give what that reader gives."""
+"""JPEG files that are decoded without Pillow's reader, by simplejpeg or by Pillow's decoder, give what that reader gives."""
 
 import io
+import itertools
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,7 +11,8 @@ import pytest
 from running import run
 
 import headrace as tf
-from headrace.ops.shared.jpeg import jpeg_size
+from headrace.ops.shared import jpeg
+from headrace.ops.shared.jpeg import jpeg_size, rgb_pixels
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -37,6 +41,18 @@ OTHERS = {
 }
 
 
+@pytest.fixture(params=["simplejpeg", "Pillow"], autouse=True)
+def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Each test runs with simplejpeg and as if it were not installed."""
+    if request.param == "simplejpeg":
+        pytest.importorskip("simplejpeg")
+    else:
+        monkeypatch.setitem(sys.modules, "simplejpeg", None)
+    jpeg._decoder.cache_clear()
+    yield request.param
+    jpeg._decoder.cache_clear()
+
+
 @pytest.mark.parametrize("name", [*FILES, *OTHERS])
 @pytest.mark.parametrize("channels", [0, 3])
 def test_pixels_are_those_of_the_reader(name: str, channels: int) -> None:
@@ -55,10 +71,38 @@ def test_what_the_header_says() -> None:
     assert [jpeg_size(FILES["plain"][:end]) for end in (0, 2, size, size + 9)] == [None] * 4
 
 
-def test_plain_files_are_not_given_to_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_files_are_not_given_to_the_reader(monkeypatch: pytest.MonkeyPatch, decoder: str) -> None:
     monkeypatch.setattr(Image, "open", None)
+    if decoder == "simplejpeg":
+        monkeypatch.setattr(Image, "frombytes", None)
     for data in FILES.values():
         assert run(tf.image.decode_jpeg(data)).shape == (9, 17, 3)
+
+
+def test_both_decoders_give_the_same_pixels(decoder: str) -> None:
+    draw = np.random.RandomState(1)
+    for rows, columns, subsampling in itertools.product((1, 8, 37), (1, 16, 45), (0, 1, 2)):
+        smooth = Image.fromarray(draw.randint(0, 256, (5, 4, 3)).astype(np.uint8)).resize((columns, rows))
+        data = io.BytesIO()
+        smooth.save(data, "JPEG", quality=int(draw.randint(30, 100)), subsampling=subsampling)
+        pixels = rgb_pixels(data.getvalue())
+        if decoder == "Pillow":
+            assert pixels is None
+        else:
+            np.testing.assert_array_equal(pixels, np.asarray(Image.open(data)))
+
+
+def test_what_simplejpeg_warns_of_is_decoded_by_pillow() -> None:
+    data = FILES["plain"].replace(b"JFIF\0\1", b"JFIF\0\5")  # a version that libjpeg does not know
+    assert data != FILES["plain"]
+    assert rgb_pixels(data) is None
+    assert run(tf.image.decode_jpeg(data)).tolist() == np.asarray(Image.open(io.BytesIO(data))).tolist()
+
+
+def test_a_window_keeps_no_larger_image_alive() -> None:
+    with tf.Session() as sess:
+        rows = sess.run(tf.image.decode_and_crop_jpeg(FILES["plain"], [2, 0, 3, 17]))
+    assert rows.shape == (3, 17, 3) and (rows.base is None or rows.base.nbytes == rows.nbytes)
 
 
 def test_a_truncated_file() -> None:
