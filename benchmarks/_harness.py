@@ -34,7 +34,7 @@ MIN_ROUNDS = 3
 
 
 def tensorflow_python(given: str | None = None, packages: Sequence[str] = ()) -> str:
-    """The Python that has TensorFlow, and those packages beside it.  They are installed in no environment but that of `.bench`."""
+    """The Python that has TensorFlow and `packages`, which are installed in the environment of `.bench` only."""
     # some machines have wheels of the second only
     python = peer_python("tensorflow", "HEADRACE_TF_PYTHON", given, ("tensorflow-cpu", "tensorflow"))
     for package in packages:
