@@ -33,10 +33,21 @@ MIN_ROUNDS = 3
 # ---- the peers' environments
 
 
-def tensorflow_python(given: str | None = None) -> str:
-    """The Python that has TensorFlow."""
+def tensorflow_python(given: str | None = None, packages: Sequence[str] = ()) -> str:
+    """The Python that has TensorFlow and `packages`, which are installed in the environment of `.bench` only."""
     # some machines have wheels of the second only
-    return peer_python("tensorflow", "HEADRACE_TF_PYTHON", given, ("tensorflow-cpu", "tensorflow"))
+    python = peer_python("tensorflow", "HEADRACE_TF_PYTHON", given, ("tensorflow-cpu", "tensorflow"))
+    for package in packages:
+        found = subprocess.run(
+            [python, "-c", f"import importlib.metadata as m; m.version({package!r})"], capture_output=True
+        )
+        if found.returncode and not Path(python).is_relative_to(ENVIRONMENTS):
+            raise SystemExit(
+                f"{python} has no {package}: install it there, or set HEADRACE_TF_PYTHON to a Python that has it"
+            )
+        if found.returncode:
+            _install(python, (package,), "HEADRACE_TF_PYTHON")
+    return python
 
 
 def jax_python(given: str | None = None) -> str:
