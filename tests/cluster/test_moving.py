@@ -190,8 +190,31 @@ def test_two_processes_that_want_the_same_task(
     check_counts(cluster, workers)
 
 
+class End:
+    """Ends all workers after the same update, which none of them has made when it is chosen.
+
+    What a worker reads after an update is the same for all: the next update waits for its own gradient.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen = 0
+        self.last = 1 << 40
+
+    def goes_on_after(self, step: int) -> bool:
+        with self._lock:
+            self._seen = max(self._seen, step)
+            return step < self.last
+
+    def choose(self) -> None:
+        with self._lock:
+            self.last = self._seen + 1
+
+
 class Synchronous(Worker):
     """Workers that wait for each other: the gradient of each is 1, so each update takes 1 from both variables."""
+
+    end: End
 
     def model(self) -> Any:
         with tf.device(tf.train.replica_device_setter(cluster=self.cluster.spec)):
@@ -205,7 +228,7 @@ class Synchronous(Worker):
     def session(self) -> Any:
         config = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{self.index}"])
         return tf.train.MonitoredTrainingSession(
-            self.cluster.target("worker", self.index), self.index == 0, hooks=[*self.hooks, _Stop(self)], config=config,
+            self.cluster.target("worker", self.index), self.index == 0, hooks=self.hooks, config=config,
             log_step_count_steps=None,
         )  # fmt: skip
 
@@ -214,43 +237,29 @@ class Synchronous(Worker):
             with tf.Graph().as_default():
                 train = self.model()
                 with self.session() as session:
-                    while not session.should_stop():
+                    going = True
+                    while going:
                         session.run(train)
                         self.steps += 1
+                        going = self.end.goes_on_after(session.run(self.step))
         except BaseException as error:  # noqa: BLE001 - the test looks at it
             self.error = error
 
 
-class _Stop(tf.train.SessionRunHook):
-    """Ends all workers at the same global step."""
-
-    last = 1 << 40
-
-    def __init__(self, worker: Synchronous) -> None:
-        self._worker = worker
-
-    def before_run(self, context: Any) -> Any:
-        return tf.train.SessionRunArgs(self._worker.step)
-
-    def after_run(self, context: Any, run_values: Any) -> None:
-        if run_values.results >= self.last:
-            context.request_stop()
-
-
 @pytest.mark.parametrize("task", ["ps:1", "ps:0"])
-def test_synchronous_workers(
-    cluster: LocalCluster, spare: tf.train.Server, task: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_synchronous_workers(cluster: LocalCluster, spare: tf.train.Server, task: str) -> None:
     """Every update is applied to both servers, once."""
+    end = End()
     workers = [Synchronous(cluster, i) for i in range(WORKERS)]
     for worker in workers:
+        worker.end = end
         worker.start()
     try:
         wait_for_steps(workers, 3)
         move(cluster, task, spare)
         wait_for_steps(workers, 3)
     finally:
-        monkeypatch.setattr(_Stop, "last", max(worker.steps for worker in workers) + 5)
+        end.choose()
         for worker in workers:
             worker.join(WAIT_S)
     assert [worker.error for worker in workers] == [None] * WORKERS
@@ -259,7 +268,7 @@ def test_synchronous_workers(
         reader.model()
         with tf.Session(cluster.target("worker", 0)) as session:
             step, first, second = session.run([reader.step, *reader.variables])
-    assert step >= _Stop.last and first == second == -float(step)
+    assert step == end.last and first == second == -float(step)
 
 
 # ---- what moves

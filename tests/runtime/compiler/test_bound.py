@@ -11,7 +11,6 @@ import pytest
 
 from headrace.runtime.compiler import archive, bound, own_folder
 
-NOW = time.time()
 HOUR = 3600.0
 
 
@@ -30,7 +29,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write(path: Path, size: int, hours: float) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"x" * size)
-    os.utime(path, (NOW - hours * HOUR, NOW - hours * HOUR))
+    os.utime(path, (time.time() - hours * HOUR, time.time() - hours * HOUR))
 
 
 def left(place: Path) -> set[str]:
@@ -56,7 +55,7 @@ def test_reading_is_a_use(place: Path) -> None:
     """Also where the file system notes no reads."""
     code = {"files": [str(place / "ab/old.so")], "text": "x" * 2000}
     archive.keep("a", code)
-    stamp = NOW - 90 * HOUR
+    stamp = time.time() - 90 * HOUR
     os.utime(place / "headrace/code/a.json", (stamp, stamp))
     assert archive.find("a") == code
     bound.keep_within(place, 0)
@@ -70,7 +69,7 @@ def test_it_looks_once_an_hour(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     write(place / "ab/more.so", 1_000_000, 70)
     bound.look(place)
     assert "more.so" in left(place)
-    os.utime(place / "looked", (NOW - 2 * HOUR, NOW - 2 * HOUR))
+    os.utime(place / "looked", (time.time() - 2 * HOUR, time.time() - 2 * HOUR))
     bound.look(place)
     assert "more.so" not in left(place)
 
