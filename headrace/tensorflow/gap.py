@@ -41,9 +41,6 @@ _ADVICE = {
     "tf.saved_model.save tf.saved_model.load_v2 tf.saved_model.experimental": (
         "tf.saved_model.simple_save and tf.saved_model.load, TensorFlow 1's"
     ),
-    "tf.train.Checkpoint tf.train.CheckpointManager tf.train.experimental.PythonState tf.contrib.checkpoint": (
-        "tf.train.Saver"
-    ),
     "tf.train.VocabInfo": "tf.train.init_from_checkpoint, for variables whose vocabulary is the same",
     "tf.RaggedTensor tf.RaggedTensorSpec tf.ragged tf.data.experimental.RaggedTensorStructure": (
         "tf.SparseTensor, or a padded batch with its lengths (tf.sequence_mask)"

@@ -297,6 +297,11 @@ training.adagrad_da          train
 training.adam                train
 training.basic_session_run_hooks train estimator
 training.checkpoint_management train
+training.checkpointable.base contrib.checkpoint
+training.checkpointable.data_structures contrib.checkpoint
+training.checkpointable.python_state train.experimental contrib.checkpoint
+training.checkpointable.tracking contrib.checkpoint
+training.checkpointable.util train contrib.checkpoint
 training.checkpoint_utils    train
 training.coordinator         train
 training.device_setter       train library.train.replica.device_setter
@@ -324,6 +329,11 @@ training.slot_creator        library.train.optimizer.slot_creator
 training.summary_io          summary train
 training.supervisor          train
 training.sync_replicas_optimizer train
+training.tracking.base       contrib.checkpoint
+training.tracking.data_structures contrib.checkpoint
+training.tracking.python_state train.experimental contrib.checkpoint
+training.tracking.tracking   contrib.checkpoint
+training.tracking.util       train contrib.checkpoint
 training.training            train
 training.training_ops        raw_ops
 training.training_util       train
