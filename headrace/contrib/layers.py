@@ -22,6 +22,7 @@ from headrace.library.contrib.layer_summary import (
     summarize_tensor as summarize_tensor, summarize_tensors as summarize_tensors,
     summarize_variables as summarize_variables, summarize_weights as summarize_weights,
 )
+from headrace.library.contrib import layer_summary as summaries
 from headrace.library.contrib.spatial_softmax import spatial_softmax as spatial_softmax
 from headrace.library.contrib.learn.column import real_valued_column as real_valued_column
 from headrace.library.contrib.optimize import (

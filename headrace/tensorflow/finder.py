@@ -36,7 +36,7 @@ class Module(ModuleType):
                 member = _renamed(self.__name__, name, value)
                 self.__dict__[name] = member
                 return member
-        if f"{_below(self.__name__)}.{name}" in KNOWN:  # a module below that nobody has imported yet
+        if f"{_below(self.__name__)}.{name}".lstrip(".") in KNOWN:  # a module below that nobody has imported yet
             return importlib.import_module(f"{self.__name__}.{name}")
         if name == "__all__":
             return [name for name in dir(self) if not name.startswith("_")]

@@ -37,7 +37,7 @@ _ADVICE = {
         "tf.ConfigProto, given to tf.Session: device_count, threads, log_device_placement"
     ),
     "tf.autograph tf.contrib.autograph": "tf.cond and tf.while_loop",
-    "tf.xla tf.contrib.compiler": "nothing: steps on accelerators are compiled by themselves",
+    "tf.xla": "nothing: steps on accelerators are compiled by themselves",
     "tf.saved_model.save tf.saved_model.load_v2 tf.saved_model.experimental": (
         "tf.saved_model.simple_save and tf.saved_model.load, TensorFlow 1's"
     ),
@@ -85,7 +85,6 @@ _ADVICE = {
     "tf.pywrap_tensorflow": "tf.train.NewCheckpointReader, its commonest use",
     "tf.random.experimental tf.random.Generator": "tf.random.stateless_uniform and kin, with seeds of your own",
     "tf.strings.unicode_script": "tf.py_func",
-    "tf.test.create_local_cluster": "tf.train.Server in several threads or processes",
     "tf.vectorized_map": "tf.map_fn",
     "tf.wrap_function": "tf.function",
     "tf.raw_ops.*": "the public function that makes the op, or headrace.extend to declare it",

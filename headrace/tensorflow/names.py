@@ -88,6 +88,7 @@ framework.tensor_util        . contrib.util
 framework.test_util          test library.testing.test_case library.testing.decorator
 framework.type_spec          .
 framework.versions           . version
+grappler.tf_optimizer        library.system.grappler
 keras                        keras
 keras.activations            keras.activations
 keras.backend                keras.backend library.backend.keras_tensor library.backend.naming library.backend.graph
@@ -369,7 +370,11 @@ core.protobuf.rewriter_config_pb2    core.config
 core.protobuf.saver_pb2              train
 core.protobuf.tensorflow_server_pb2  train
 core.util.event_pb2                  . summary
+google                               .
+tools
+tools.graph_transforms               library.system.graph_transforms
 contrib.learn.python.learn.datasets.base  contrib.learn.datasets.base
+contrib.learn.python.learn.utils     contrib.learn.utils
 contrib.learn.python.learn.datasets.mnist   examples.tutorials.mnist.input_data
 contrib.learn.python.learn.estimators.model_fn  contrib.learn
 contrib.learn.python.learn.estimators.run_config  contrib.learn
