@@ -36,3 +36,13 @@ from headrace.library.state.tensor_value import is_tensor as is_tensor
 from headrace.library.system.decorators import (
     deprecated as deprecated, deprecated_arg_values as deprecated_arg_values, deprecated_args as deprecated_args,
 )
+from headrace.library.contrib import tensor_util as tensor_util
+from headrace.library.contrib.tensor_util import (
+    assert_scalar_int as assert_scalar_int, reduce_sum_n as reduce_sum_n,
+    remove_squeezable_dimensions as remove_squeezable_dimensions, with_same_shape as with_same_shape,
+    with_shape as with_shape,
+)
+from headrace.library.control.critical_section import CriticalSection as CriticalSection
+from headrace.library.system.private_name import (
+    prepend_name_scope as prepend_name_scope, strip_name_scope as strip_name_scope,
+)
