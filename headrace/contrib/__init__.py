@@ -35,9 +35,13 @@ from headrace.contrib import tfprof as tfprof
 from headrace.contrib import tpu as tpu
 from headrace.contrib import training as training
 from headrace.contrib import gan as gan
+from headrace.contrib import hooks as hooks
 from headrace.contrib import image as image
 from headrace.contrib import mixed_precision as mixed_precision
 from headrace.contrib import nn as nn
+from headrace.contrib import signal as signal
+from headrace.contrib import sparsemax as sparsemax
+from headrace.contrib import stateless as stateless
 from headrace.contrib import util as util
 
 # Programs also reach into the packages behind these; everything those hold is in the one above.

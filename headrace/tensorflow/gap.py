@@ -90,12 +90,9 @@ _ADVICE = {
     "tf.raw_ops.*": "the public function that makes the op, or headrace.extend to declare it",
     "tf.raw_ops.TensorArray* tf.raw_ops.TensorList*": "tf.TensorArray",
     "tf.contrib.recurrent tf.contrib.grid_rnn": "tf.nn.dynamic_rnn with a cell of your own",
-    "tf.contrib.signal": "tf.signal",
-    "tf.contrib.stateless": "tf.random.stateless_uniform and kin",
     "tf.contrib.graph_editor tf.contrib.copy_graph tf.contrib.receptive_field": (
         "tf.import_graph_def with an input_map, and tf.graph_util"
     ),
-    "tf.contrib.hooks": "tf.train.ProfilerHook and the other hooks of tf.train",
     "tf.contrib.libsvm tf.contrib.bigtable tf.contrib.kafka tf.contrib.kinesis tf.contrib.ignite tf.contrib.hadoop "
     "tf.contrib.input_pipeline": "tf.data.Dataset.from_generator around a reader in Python",
     "tf.contrib.ffmpeg": "tf.audio.decode_wav, or tf.py_func around a decoder",
@@ -108,7 +105,6 @@ _ADVICE = {
     "tf.contrib.verbs tf.contrib.mpi tf.contrib.gdr": "tf.train.Server: the transport is chosen by itself",
     "tf.contrib.resampler": "tf.contrib.image.dense_image_warp",
     "tf.contrib.integrate": "tf.while_loop, or tf.py_func around scipy",
-    "tf.contrib.sparsemax": "tf.nn.softmax; sparsemax is a sort and a cumulative sum: tf.sort, tf.cumsum",
 }  # fmt: skip
 ADVICE = {name: text for names, text in _ADVICE.items() for name in names.split()}
 

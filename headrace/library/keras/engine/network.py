@@ -146,8 +146,9 @@ class Network(Savable, Layer):
                     with_weights += 1
                 yield f"layer-{i}", layer
         yield from super()._checkpoint_children()
-        if is_trackable(getattr(self, "optimizer", None)):
-            yield "optimizer", self.optimizer
+        optimizer = getattr(self, "optimizer", None)
+        if is_trackable(optimizer):
+            yield "optimizer", optimizer
 
     @property
     def layers(self) -> list[Any]:
