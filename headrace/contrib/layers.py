@@ -1,5 +1,7 @@
 """tf.contrib.layers: the first generation of layers, initializers, regularizers, and optimize_loss."""
 
+from types import SimpleNamespace as _SimpleNamespace
+
 from headrace.library.contrib.layers import (
     avg_pool2d as avg_pool2d, bias_add as bias_add, conv1d as conv1d, conv2d as conv2d,
     conv2d_transpose as conv2d_transpose, conv3d as conv3d, convolution as convolution, convolution1d as convolution1d,
@@ -22,7 +24,6 @@ from headrace.library.contrib.layer_summary import (
     summarize_tensor as summarize_tensor, summarize_tensors as summarize_tensors,
     summarize_variables as summarize_variables, summarize_weights as summarize_weights,
 )
-from headrace.library.contrib import layer_summary as summaries
 from headrace.library.contrib.spatial_softmax import spatial_softmax as spatial_softmax
 from headrace.library.contrib.learn.column import real_valued_column as real_valued_column
 from headrace.library.contrib.optimize import (
@@ -76,3 +77,10 @@ from headrace.library.contrib.word_embedding import (
     scattered_embedding_lookup_sparse as scattered_embedding_lookup_sparse,
 )
 from headrace.library.feature_column.column import FeatureColumn as DeepFeatureColumn
+
+# The module of the summaries, as programs also call it.
+summaries = _SimpleNamespace(
+    summarize_activation=summarize_activation, summarize_activations=summarize_activations,
+    summarize_biases=summarize_biases, summarize_collection=summarize_collection, summarize_tensor=summarize_tensor,
+    summarize_tensors=summarize_tensors, summarize_variables=summarize_variables, summarize_weights=summarize_weights,
+)

@@ -137,7 +137,7 @@ def AllReduceCrossDeviceOps(  # noqa: N802 - TensorFlow's name
     >>> type(tf.contrib.distribute.AllReduceCrossDeviceOps()).__name__
     'NcclAllReduce'
     """
-    kinds = {"nccl": NcclAllReduce, "hierarchical_copy": HierarchicalCopyAllReduce}
-    if all_reduce_alg not in kinds:
-        raise ValueError(f"all_reduce_alg must be one of {sorted(kinds)}, got {all_reduce_alg!r} {at()}")
-    return kinds[all_reduce_alg](num_packs)
+    algorithms = {"nccl": NcclAllReduce, "hierarchical_copy": HierarchicalCopyAllReduce}
+    if all_reduce_alg not in algorithms:
+        raise ValueError(f"all_reduce_alg must be one of {sorted(algorithms)}, got {all_reduce_alg!r} {at()}")
+    return algorithms[all_reduce_alg](num_packs)

@@ -16,7 +16,7 @@ from headrace.library.tensor.indexing import where
 
 
 @custom_gradient
-def _lower_bound(x: Any, bound: Any) -> Any:
+def _at_least(x: Any, bound: Any) -> Any:
     """The greater of two; the gradient also passes where it moves ``x`` towards what is allowed."""
 
     def gradient(grad: Any) -> Any:
@@ -72,7 +72,7 @@ class GDN(Layer):
 
     def _positive(self, variable: Any, least: float) -> Tensor:
         pedestal = self._offset**2
-        value = _lower_bound(math.add(variable, 0.0), (least + pedestal) ** 0.5)
+        value = _at_least(math.add(variable, 0.0), (least + pedestal) ** 0.5)
         return math.square(value) - pedestal
 
     def call(self, inputs: Any) -> Tensor:

@@ -13,7 +13,7 @@ from headrace.core.source import at
 
 _TYPES = {"Bytes": 12, "Float": 2, "Int64": 3, "Bool": 8}  # protobuf's numbers for types of fields
 _OPTIONAL, _REPEATED, _MESSAGE = 1, 3, 11
-_KINDS = {"int64": (1, 4), "float": (2, 5), "bytes": (3, 6), "bool": (7, 8)}  # of one value, and of a list
+_FIELDS = {"int64": (1, 4), "float": (2, 5), "bytes": (3, 6), "bool": (7, 8)}  # of one value, and of a list
 
 
 @functools.cache
@@ -32,18 +32,17 @@ def hparam_def() -> Any:
         )
     one = message.nested_type.add(name="HParamType")
     one.oneof_decl.add(name="kind")
-    for kind, (single, several) in _KINDS.items():
-        title = kind.capitalize()
+    for title, (single, several) in _FIELDS.items():
         one.field.add(
-            name=f"{kind}_value",
+            name=f"{title}_value",
             number=single,
-            type=_TYPES[title],
+            type=_TYPES[title.capitalize()],
             label=_OPTIONAL,
             oneof_index=0,  # type: ignore[arg-type]
         )
         one.field.add(
-            name=f"{kind}_list", number=several, type=_MESSAGE, label=_OPTIONAL, oneof_index=0,
-            type_name=f".tensorflow.HParamDef.{title}List",
+            name=f"{title}_list", number=several, type=_MESSAGE, label=_OPTIONAL, oneof_index=0,
+            type_name=f".tensorflow.HParamDef.{title.capitalize()}List",
         )  # fmt: skip
     entry = message.nested_type.add(name="HparamEntry")
     entry.options.map_entry = True
@@ -65,19 +64,19 @@ def to_message(values: Mapping[str, Any]) -> Any:
     for name, value in values.items():
         if callable(value) or value is None:
             continue
-        kind = _kind(name, value[0] if isinstance(value, list) else value)
+        title = _title(name, value[0] if isinstance(value, list) else value)
         one = message.hparam[name]
         if isinstance(value, list):
-            getattr(one, f"{kind}_list").value.extend([_plain(item) for item in value])
+            getattr(one, f"{title}_list").value.extend([_plain(item) for item in value])
         else:
-            setattr(one, f"{kind}_value", _plain(value))
+            setattr(one, f"{title}_value", _plain(value))
     return message
 
 
-def _kind(name: str, value: Any) -> str:
-    for kind, types in (("bool", bool), ("int64", int), ("float", float), ("bytes", (str, bytes))):
+def _title(name: str, value: Any) -> str:
+    for title, types in (("bool", bool), ("int64", int), ("float", float), ("bytes", (str, bytes))):
         if isinstance(value, types):  # type: ignore[arg-type]
-            return kind
+            return title
     raise ValueError(f"Unsupported hparam type: {name!r} is {value!r}; bool, int, float and str have a message {at()}")
 
 
@@ -91,11 +90,11 @@ def from_message(message: Any) -> dict[str, Any]:
         raise TypeError(f"hparam_def must be an HParamDef message, got {message!r} {at()}")
     values: dict[str, Any] = {}
     for name, value in message.hparam.items():
-        kind = value.WhichOneof("kind")
-        if kind is None:
+        field = value.WhichOneof("kind")
+        if field is None:
             raise ValueError(f"the message has no value for {name!r} {at()}")
-        held = getattr(value, kind)
-        values[name] = [_text(v) for v in held.value] if kind.endswith("_list") else _text(held)
+        content = getattr(value, field)
+        values[name] = [_text(v) for v in content.value] if field.endswith("_list") else _text(content)
     return values
 
 

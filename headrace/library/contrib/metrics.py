@@ -212,13 +212,13 @@ def streaming_concat(
                 f"all dimensions of values other than {axis} must be known, got shape {values.shape} {at()}"
             )
         start = [0 if i == axis else size for i, size in enumerate(sizes)]
-        held = metric_variable(start, values.dtype, validate_shape=False, name="array")
-        kept = array.concat([held, values], axis)
+        stored = metric_variable(start, values.dtype, validate_shape=False, name="array")
+        joined = array.concat([stored, values], axis)
         if max_size is not None:
-            kept = kept[(slice(None),) * axis + (slice(0, max_size),)]
-        value = identity(held)
+            joined = joined[(slice(None),) * axis + (slice(0, max_size),)]
+        value = identity(stored)
         value.set_shape([None if i == axis else size for i, size in enumerate(sizes)])
-        update = assign.assign(held, kept, validate_shape=False)
+        update = assign.assign(stored, joined, validate_shape=False)
         return collected(value, update, metrics_collections, updates_collections)
 
 

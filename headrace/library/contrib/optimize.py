@@ -426,8 +426,8 @@ def _adaptive_norm(norm: Any, std_factor: float, decay: Any, step: Any, epsilon:
             decay = math.minimum(decay, division.divide(count, math.add(count, 1.0)))
 
         def average(title: str, value: Any) -> Any:
-            held = get_variable(title, value.shape, value.dtype, initializer=Constant(0.0), trainable=False)
-            return assign_moving_average(held, value, decay, zero_debias=False)
+            mean_variable = get_variable(title, value.shape, value.dtype, initializer=Constant(0.0), trainable=False)
+            return assign_moving_average(mean_variable, value, decay, zero_debias=False)
 
         mean = average("mean", logarithm)
         squares = average("sq_mean", math.square(logarithm))

@@ -305,10 +305,10 @@ class MovingAverageOptimizer(Optimizer):
         named = dict(listed) if isinstance(listed, dict) else {v.op.name: v for v in listed}
         pairs = [(v, self._ema.average(v)) for v in self._averaged]
         other = {id(one): two for v, average in pairs for one, two in ((v, average), (average, v))}
-        held = {id(v) for v in named.values()}
+        given = {id(v) for v in named.values()}
         for v, average in pairs:
-            if (id(v) in held) != (id(average) in held):
-                missing = average if id(v) in held else v
+            if (id(v) in given) != (id(average) in given):
+                missing = average if id(v) in given else v
                 raise ValueError(
                     f"var_list has one of a variable and its average, and lacks {missing.op.name!r} {at()}"
                 )

@@ -36,10 +36,12 @@ def sparsemax(logits: Any, name: str | None = None) -> Tensor:
         ordered = sort(z, axis=1, direction="DESCENDING")
         totals = reduction.cumsum(ordered, axis=1)
         k = math.cast(creation.range(1, count + 1), logits.dtype)
-        kept = math.greater(1.0 + k * ordered, totals)
-        most = reduction.reduce_sum(math.cast(kept, logits.dtype), axis=1, keepdims=True)
+        support = math.greater(1.0 + k * ordered, totals)
+        most = reduction.reduce_sum(math.cast(support, logits.dtype), axis=1, keepdims=True)
         none = creation.zeros_like(ordered)
-        threshold = division.divide(reduction.reduce_sum(where(kept, ordered, none), axis=1, keepdims=True) - 1.0, most)
+        threshold = division.divide(
+            reduction.reduce_sum(where(support, ordered, none), axis=1, keepdims=True) - 1.0, most
+        )
         return math.maximum(math.cast(0, logits.dtype), z - threshold)
 
 

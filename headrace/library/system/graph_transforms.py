@@ -172,17 +172,17 @@ def _fold_constants(definition: Any, fed: list[str], fetched: list[str], argumen
     needed = {
         f"{node_of(name)}:0": None for node in definition.node if node.name not in constant for name in node.input
     }
-    wanted = [
+    folded = [
         name[:-2]
         for name in [*needed, *(f"{one}:0" for one in fetched)]
         if name[:-2] in constant and nodes[name[:-2]].op != "Const"
     ]
     several = {name for node in definition.node for name in node.input if ":" in name and not name.endswith(":0")}
-    wanted = [name for name in dict.fromkeys(wanted) if not any(node_of(other) == name for other in several)]
-    if wanted:
+    folded = [name for name in dict.fromkeys(folded) if not any(node_of(other) == name for other in several)]
+    if folded:
         with Graph().as_default() as graph, Session(graph=graph) as session:
-            import_graph_def(extract_sub_graph(definition, wanted), name="")
-            values = session.run({name: f"{name}:0" for name in wanted})
+            import_graph_def(extract_sub_graph(definition, folded), name="")
+            values = session.run({name: f"{name}:0" for name in folded})
         for name, value in values.items():
             node, tensor = nodes[name], make_tensor_proto(value)
             node.op = "Const"

@@ -40,8 +40,8 @@ def create_local_cluster(
 
 def _free_ports(count: int) -> list[int]:
     """Ports that nobody has, each another one: all are held until the last is chosen."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
             one.bind(("localhost", 0))
         return [one.getsockname()[1] for one in sockets]

@@ -11,7 +11,7 @@ from headrace.library import log
 from headrace.library.backend.session import batch_set_value
 from headrace.library.train.saver import objects
 from headrace.library.train.saver.checkpoint import CheckpointLoadStatus
-from headrace.library.train.saver.object_graph import Kept
+from headrace.library.train.saver.object_graph import Found
 from headrace.library.train.saver.state_file import update_checkpoint_state
 
 
@@ -38,10 +38,10 @@ def read(model: Any, prefix: str) -> Any:
             f"could be looked up: call it on some input first {at()}"
         )
     if restoration.message is not None:
-        kept = list(restoration.match().kept.values())
+        found = list(restoration.match().found.values())
     else:  # of a tf.train.Saver
-        kept = [Kept(v, v.op.name, v.op.name) for v in model.weights if restoration.reader.has_tensor(v.op.name)]
-    there = {id(one.holder) for one in kept}
+        found = [Found(v, v.op.name, v.op.name) for v in model.weights if restoration.reader.has_tensor(v.op.name)]
+    there = {id(one.holder) for one in found}
     missing = [variable.name for variable in model.weights if id(variable) not in there]
     if len(missing) == len(model.weights) and missing:
         raise ValueError(
@@ -58,5 +58,5 @@ def read(model: Any, prefix: str) -> Any:
         if restoration.restore_eagerly():
             restoration.wait()
     else:
-        batch_set_value([(one.holder, restoration.value(one)) for one in kept])
+        batch_set_value([(one.holder, restoration.value(one)) for one in found])
     return CheckpointLoadStatus(model, restoration)

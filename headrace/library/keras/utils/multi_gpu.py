@@ -43,23 +43,23 @@ def multi_gpu_model(model: Any, gpus: Any = None, cpu_merge: bool = True, cpu_re
         raise ValueError(
             f"For multi-gpu usage to be effective, call `multi_gpu_model` with `gpus >= 2`. Received: `gpus={gpus}` {at()}"
         )
-    wanted = [f"/gpu:{number}" for number in numbers]
-    if missing := [name for name in wanted if name not in there]:
+    names = [f"/gpu:{number}" for number in numbers]
+    if missing := [name for name in names if name not in there]:
         raise ValueError(
-            f"To call `multi_gpu_model` with `gpus={gpus}`, we expect the following devices to be available: {wanted}. "
+            f"To call `multi_gpu_model` with `gpus={gpus}`, we expect the following devices to be available: {names}. "
             f"However this machine only has: {there}, and lacks {missing}. Try reducing `gpus` {at()}"
         )
     if cpu_relocation:
         with device("/cpu:0"):
             model = clone_model(model)
     outputs: list[list[Any]] = [[] for _ in model.outputs]
-    for part, name in enumerate(wanted):
+    for part, name in enumerate(names):
         with device(name), name_scope(f"replica_{numbers[part]}"):
-            inputs = [_part_of(x, part, len(wanted)) for x in model.inputs]
+            inputs = [_part_of(x, part, len(names)) for x in model.inputs]
             made = model(inputs if len(inputs) > 1 else inputs[0])
             for one, found in zip(outputs, made if isinstance(made, list) else [made], strict=True):
                 one.append(found)
-    with device("/cpu:0" if cpu_merge else wanted[0]):
+    with device("/cpu:0" if cpu_merge else names[0]):
         merged = [Concatenate(axis=0, name=n)(v) for n, v in zip(model.output_names, outputs, strict=True)]
     return Model(model.inputs, merged)
 

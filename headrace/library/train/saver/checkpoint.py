@@ -223,7 +223,7 @@ class CheckpointLoadStatus(_Status):
         """Fails if nothing below the root is in the checkpoint."""
         match = self._restoration.match()
         counter = getattr(self._root, "save_counter", None)
-        if not any(kept.holder is not counter for kept in match.kept.values()):
+        if not any(found.holder is not counter for found in match.found.values()):
             raise AssertionError(
                 f"Nothing except the root object matched a checkpointed value of {self._restoration.prefix!r}: the program "
                 f"has {_some(one.shown for one in match.objects[1:])}, the checkpoint {_some(match.unused())} {at()}"
@@ -241,7 +241,7 @@ class CheckpointLoadStatus(_Status):
     def initialize_or_restore(self, session: Any = None) -> None:
         """Restores the variables of a graph in a session, and initialises those that the checkpoint lacks."""
         restored = self._restoration.in_a_graph()
-        self._initialize(session, {id(kept.holder) for kept in restored})
+        self._initialize(session, {id(found.holder) for found in restored})
         self._restoration.load(session)
 
 
@@ -263,12 +263,12 @@ class NameBasedStatus(_Status):
 
     def _load(self, session: Any, eager: bool) -> None:
         found = [v for v in self._variables()[0] if v.graph.executing_eagerly == eager]
-        kept = [object_graph.Kept(v, v.op.name, v.op.name) for v in found]
+        found = [object_graph.Found(v, v.op.name, v.op.name) for v in found]
         if eager:
-            for one in kept:
+            for one in found:
                 one.holder.assign(self._restoration.value(one))
-        elif kept:
-            pairs = [(one.holder, as_value(one.holder, self._restoration.value(one))) for one in kept]
+        elif found:
+            pairs = [(one.holder, as_value(one.holder, self._restoration.value(one))) for one in found]
             load_values(objects.session_of(session), pairs)
 
     def assert_consumed(self) -> Any:

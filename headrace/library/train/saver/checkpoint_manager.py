@@ -97,11 +97,11 @@ class CheckpointManager:
         self._kept.pop(path, None)
         self._kept[path] = time.time()
         self._latest = path
-        self._record()  # before old ones go, so that what is listed is always there
+        self._write_state()  # before old ones go, so that what is listed is always there
         self._sweep()
         return path
 
-    def _record(self) -> None:
+    def _write_state(self) -> None:
         update_checkpoint_state(
             self._directory, self._latest, list(self._kept), all_model_checkpoint_timestamps=list(self._kept.values()),
             last_preserved_timestamp=self._last_preserved,
@@ -117,7 +117,7 @@ class CheckpointManager:
             else:
                 removed.append(path)
         if removed:
-            self._record()
+            self._write_state()
         for path in removed:
             remove_checkpoint(path)
 

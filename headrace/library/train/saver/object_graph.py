@@ -43,7 +43,7 @@ class Object:
         return ".".join(("root", *self.path))
 
 
-class Kept(NamedTuple):
+class Found(NamedTuple):
     """A value of the program and where it is in a checkpoint."""
 
     holder: Any  # a variable, or an object with a state
@@ -166,7 +166,7 @@ class Match:
     def __init__(self, root: Any, message: Any) -> None:
         self.objects = walk(root)
         self.places: dict[int, int] = {0: 0}  # number of an object -> number of its node
-        self.kept: dict[int, Kept] = {}  # by identity of what holds the value
+        self.found: dict[int, Found] = {}  # by identity of what holds the value
         self._message = message
         self._nodes_of_slots: set[int] = set()
         for one in self.objects:
@@ -212,10 +212,10 @@ class Match:
                     self._nodes_of_slots.add(reference.slot_variable_node_id)
 
     def _add(self, node: Any, holder: Any, shown: str) -> None:
-        wanted = (VALUE,) if isinstance(holder, Variable) else (STATE,) if hasattr(type(holder), STATE_METHOD) else ()
+        accepted = (VALUE,) if isinstance(holder, Variable) else (STATE,) if hasattr(type(holder), STATE_METHOD) else ()
         for attribute in node.attributes:
-            if attribute.name in wanted:
-                self.kept[id(holder)] = Kept(holder, attribute.checkpoint_key, shown)
+            if attribute.name in accepted:
+                self.found[id(holder)] = Found(holder, attribute.checkpoint_key, shown)
 
     def _node(self, number: int) -> Any:
         if not 0 <= number < len(self._message.nodes):
@@ -226,13 +226,13 @@ class Match:
 
     def unused(self) -> list[str]:
         """The keys of values in the checkpoint that no object of the program takes."""
-        taken = {kept.key for kept in self.kept.values()}
+        taken = {found.key for found in self.found.values()}
         every = [attribute.checkpoint_key for node in self._message.nodes for attribute in node.attributes]
         return [key for key in every if key not in taken]
 
     def without_value(self) -> list[Object]:
         """The objects of the program that hold a value and get none from the checkpoint."""
-        return [one for one in self.objects if holds_value(one.value) and id(one.value) not in self.kept]
+        return [one for one in self.objects if holds_value(one.value) and id(one.value) not in self.found]
 
 
 def holds_value(value: Any) -> bool:

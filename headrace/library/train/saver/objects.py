@@ -22,7 +22,7 @@ from headrace.library.scope import init_scope
 from headrace.library.state.values import as_value, load_values
 from headrace.library.state.variable import Variable
 from headrace.library.train.saver import object_graph
-from headrace.library.train.saver.object_graph import Kept, Match
+from headrace.library.train.saver.object_graph import Found, Match
 from headrace.library.train.saver.reader import CheckpointReader, load_checkpoint
 
 
@@ -114,49 +114,51 @@ class Restoration:
             return False
         match = self.match()
         with init_scope():
-            for kept in match.kept.values():
-                if kept.holder in self._done or _in_a_graph(kept.holder):
+            for found in match.found.values():
+                if found.holder in self._done or _in_a_graph(found.holder):
                     continue
-                self._done.add(kept.holder)
-                self._give(kept)
+                self._done.add(found.holder)
+                self._give(found)
         return bool(match.unused())
 
     def wait(self) -> None:
         """From here on, objects that come to be get their values."""
         _Process.waiting.add(self)
 
-    def in_a_graph(self) -> list[Kept]:
+    def in_a_graph(self) -> list[Found]:
         """The variables of graphs that the checkpoint has a value for."""
-        return [kept for kept in self.match().kept.values() if _in_a_graph(kept.holder)]
+        return [found for found in self.match().found.values() if _in_a_graph(found.holder)]
 
-    def _give(self, kept: Kept) -> None:
-        if isinstance(kept.holder, Variable):
-            kept.holder.assign(as_value(kept.holder, self.value(kept)))
+    def _give(self, found: Found) -> None:
+        if isinstance(found.holder, Variable):
+            found.holder.assign(as_value(found.holder, self.value(found)))
         else:
-            kept.holder._restore_checkpoint_state(self.value(kept))
+            found.holder._restore_checkpoint_state(self.value(found))
 
-    def value(self, kept: Kept) -> Any:
+    def value(self, found: Found) -> Any:
         """The value of an object in the checkpoint; an error if it is not there or does not fit."""
         shapes = self.reader.get_variable_to_shape_map()
-        if kept.key not in shapes:
+        if found.key not in shapes:
             raise ValueError(
-                f"the checkpoint {self.prefix!r} says that {kept.shown} is in {kept.key!r}, which it lacks {at()}"
+                f"the checkpoint {self.prefix!r} says that {found.shown} is in {found.key!r}, which it lacks {at()}"
             )
-        if isinstance(kept.holder, Variable) and not kept.holder.shape.is_compatible_with(shapes[kept.key]):
+        if isinstance(found.holder, Variable) and not found.holder.shape.is_compatible_with(shapes[found.key]):
             raise ValueError(
-                f"{kept.shown} ({kept.holder.name}) has shape {kept.holder.shape}, but {kept.key!r} of the checkpoint "
-                f"{self.prefix!r} has {shapes[kept.key]} {at()}"
+                f"{found.shown} ({found.holder.name}) has shape {found.holder.shape}, but {found.key!r} of the checkpoint "
+                f"{self.prefix!r} has {shapes[found.key]} {at()}"
             )
-        return self.reader.get_tensor(kept.key)
+        return self.reader.get_tensor(found.key)
 
     def load(self, session: Any) -> None:
         """Gives values to the variables of a graph, in a session, and to states that have none from here yet."""
         match = self.match()
-        every = match.kept.values()
-        pairs = [(kept.holder, as_value(kept.holder, self.value(kept))) for kept in every if _in_a_graph(kept.holder)]
-        for kept in every:
-            if not isinstance(kept.holder, Variable) and kept.holder not in self._done:
-                self._give(kept)
+        every = match.found.values()
+        pairs = [
+            (found.holder, as_value(found.holder, self.value(found))) for found in every if _in_a_graph(found.holder)
+        ]
+        for found in every:
+            if not isinstance(found.holder, Variable) and found.holder not in self._done:
+                self._give(found)
         if pairs:
             load_values(session_of(session), pairs)
 
