@@ -196,8 +196,8 @@ def streaming_concat(
     >>> value, update = tf.contrib.metrics.streaming_concat([1.0, 2.0])
     >>> with tf.Session() as session:
     ...     session.run(tf.local_variables_initializer())
-    ...     session.run([update, update])
-    ...     print(session.run(value))
+    ...     _ = session.run(update)
+    ...     print(session.run(update))
     [1. 2. 1. 2.]
     """
     with variable_scope(name, "streaming_concat", (values,)):

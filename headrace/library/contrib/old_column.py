@@ -236,7 +236,7 @@ def one_hot_column(sparse_id_column: SparseColumn) -> Any:
 
     >>> color = tf.contrib.layers.sparse_column_with_keys("color", ["red", "green"])
     >>> tf.contrib.layers.one_hot_column(color).variable_shape
-    (2,)
+    (1, 2)
     """
     return crossed.indicator_column(_of(sparse_id_column))
 

@@ -24,7 +24,7 @@ def sparsemax(logits: Any, name: str | None = None) -> Tensor:
     Returns:
       A tensor like `logits`, whose rows add up to 1.
 
-    >>> tf.Session().run(tf.contrib.sparsemax.sparsemax([[1.0, 0.5, -2.0]]))
+    >>> tf.Session().run(tf.contrib.sparsemax.sparsemax([[1.0, 0.5, -2.0]])).round(3)
     array([[0.75, 0.25, 0.  ]], dtype=float32)
     """
     with name_scope(name, "sparsemax", [logits]):
@@ -58,8 +58,8 @@ def sparsemax_loss(logits: Any, sparsemax: Any, labels: Any, name: str | None = 
       A tensor [batch].
 
     >>> p = tf.contrib.sparsemax.sparsemax([[1.0, 0.5, -2.0]])
-    >>> tf.Session().run(tf.contrib.sparsemax.sparsemax_loss([[1.0, 0.5, -2.0]], p, [[1.0, 0.0, 0.0]]))
-    array([0.0625], dtype=float32)
+    >>> tf.Session().run(tf.contrib.sparsemax.sparsemax_loss([[1.0, 0.5, -2.0]], p, [[1.0, 0.0, 0.0]])).round(3)
+    array([0.063], dtype=float32)
     """
     with name_scope(name, "sparsemax_loss", [logits, sparsemax, labels]):
         logits, labels = convert_to_tensor(logits), convert_to_tensor(labels)

@@ -88,7 +88,9 @@ def bow_encoder(
         if not sparse_lookup:
             return reduction.reduce_mean(embedding_lookup(embeddings, ids), axis=1)
         dense = convert_to_tensor(ids)
-        return embedding_lookup_sparse(embeddings, dense_to_sparse(dense, scope="ids"), None, combiner="mean")
+        means = embedding_lookup_sparse(embeddings, dense_to_sparse(dense, scope="ids"), None, combiner="mean")
+        means.set_shape([dense.shape[0], embed_dim])
+        return means
 
 
 def safe_embedding_lookup_sparse(
