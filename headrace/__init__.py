@@ -416,6 +416,13 @@ _MESSAGES = frozenset(  # TensorBoard's: imported when one is first asked for
 _OLD_SUMMARIES = frozenset(
     "audio_summary histogram_summary image_summary merge_all_summaries merge_summary scalar_summary".split()
 )
+# Names from before 1.0 for what has its place in a module, given when asked for.
+_OLDER = {
+    "InvalidArgumentError": "core.errors.InvalidArgumentError", "LegacySyncReplicasOptimizer": "train.SyncReplicasOptimizer",
+    "RMSPropOptimizer": "train.RMSPropOptimizer", "RegisterShape": "library.system.private_name.RegisterShape",
+    "ReplicaDeviceSetter": "train.replica_device_setter", "Supervisor": "train.Supervisor", "batch_svd": "linalg.svd",
+    "concat_v2": "concat", "latest_checkpoint": "train.latest_checkpoint",
+}  # fmt: skip
 # Parts of the system, importable by name but none of TensorFlow's: ``dir(headrace)`` leaves them out.
 _PARTS = frozenset(
     "autodiff client cluster core eager extend graph library models ops passes resources runtime tensorflow tools".split()
@@ -429,6 +436,9 @@ def __getattr__(name: str) -> _Any:
         return getattr(_proto, name)
     if name in _OLD_SUMMARIES:
         return getattr(_import_module("headrace.library.summary.legacy_name"), name)
+    if name in _OLDER:
+        place, _, last = f"headrace.{_OLDER[name]}".rpartition(".")
+        return getattr(_import_module(place), last)
     if name == "__all__":  # ``from headrace import *``: all but the messages, which need TensorBoard
         return [public for public in __dir__() if not public.startswith("_") and public not in _MESSAGES]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,6 +5,7 @@ from unittest import mock as mock
 from headrace.library.testing.benchmark import Benchmark as Benchmark
 from headrace.library.testing.benchmark import benchmark_config as benchmark_config
 from headrace.library.testing.graph_comparison import assert_equal_graph_def as assert_equal_graph_def
+from headrace.library.testing.local_cluster import create_local_cluster as create_local_cluster
 from headrace.library.testing.numeric_gradient import compute_gradient as compute_gradient
 from headrace.library.testing.numeric_gradient import compute_gradient_error as compute_gradient_error
 from headrace.library.testing.stub import StubOutForTesting as StubOutForTesting

@@ -2,7 +2,9 @@
 
 from types import SimpleNamespace as _SimpleNamespace
 
+from headrace.contrib import checkpoint as checkpoint
 from headrace.contrib import cluster_resolver as cluster_resolver
+from headrace.contrib import compiler as compiler
 from headrace.contrib import crf as crf
 from headrace.contrib import cudnn_rnn as cudnn_rnn
 from headrace.contrib import data as data
@@ -33,9 +35,13 @@ from headrace.contrib import tfprof as tfprof
 from headrace.contrib import tpu as tpu
 from headrace.contrib import training as training
 from headrace.contrib import gan as gan
+from headrace.contrib import hooks as hooks
 from headrace.contrib import image as image
 from headrace.contrib import mixed_precision as mixed_precision
 from headrace.contrib import nn as nn
+from headrace.contrib import signal as signal
+from headrace.contrib import sparsemax as sparsemax
+from headrace.contrib import stateless as stateless
 from headrace.contrib import util as util
 
 # Programs also reach into the packages behind these; everything those hold is in the one above.

@@ -1,7 +1,9 @@
 """tf.contrib.distribute: strategies as they were before `tf.distribute`."""
 
 from headrace.library.contrib.distribute import (
-    MirroredStrategy as MirroredStrategy, OneDeviceStrategy as OneDeviceStrategy,
+    AllReduceCrossDeviceOps as AllReduceCrossDeviceOps, CollectiveAllReduceStrategy as CollectiveAllReduceStrategy,
+    DistributeConfig as DistributeConfig, MirroredStrategy as MirroredStrategy, OneDeviceStrategy as OneDeviceStrategy,
+    ParameterServerStrategy as ParameterServerStrategy,
 )
 from headrace.library.control.replica import loss_reduction as get_loss_reduction
 from headrace.library.distribute.cross_device_ops import (

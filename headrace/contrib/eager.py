@@ -22,6 +22,14 @@ from headrace.eager.tape import implicit_gradients as implicit_gradients
 from headrace.eager.tape import implicit_value_and_gradients as implicit_value_and_gradients
 from headrace.eager.tape import value_and_gradients_function as value_and_gradients_function
 from headrace.library.state.eager_store import EagerVariableStore as EagerVariableStore
+from headrace.library.train.saver.checkpoint import Checkpoint as Checkpoint
+from headrace.library.train.saver.saver import Saver as Saver
+from headrace.library.data.iterator import Iterator as Iterator
+from headrace.core.tensor_spec import TensorSpec as TensorSpec
+from headrace.app import run as run
+from headrace.library.testing.decorator import run_all_in_graph_and_eager_modes as run_all_tests_in_graph_and_eager_modes
+from headrace.library.testing.decorator import run_in_graph_and_eager_modes as run_test_in_graph_and_eager_modes
+from headrace.library.function.function import function as function
 from headrace.library.function.function import defun as defun
 from headrace.library.function.py_function import py_function as py_func
 from headrace.library.state.template import make_template as make_template

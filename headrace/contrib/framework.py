@@ -1,5 +1,7 @@
 """tf.contrib.framework: argument scopes, model variables, the global step, nested structures."""
 
+from types import SimpleNamespace as _SimpleNamespace
+
 from headrace.library import nest as nest
 from headrace.library.contrib.arg_scope import (
     add_arg_scope as add_arg_scope, arg_scope as arg_scope, arg_scope_func_key as arg_scope_func_key,
@@ -35,4 +37,20 @@ from headrace.library.state.smart_cond import smart_cond as smart_cond, smart_co
 from headrace.library.state.tensor_value import is_tensor as is_tensor
 from headrace.library.system.decorators import (
     deprecated as deprecated, deprecated_arg_values as deprecated_arg_values, deprecated_args as deprecated_args,
+)
+from headrace.library.contrib.tensor_util import (
+    assert_scalar_int as assert_scalar_int, reduce_sum_n as reduce_sum_n,
+    remove_squeezable_dimensions as remove_squeezable_dimensions, with_same_shape as with_same_shape,
+    with_shape as with_shape,
+)
+from headrace.library.control.critical_section import CriticalSection as CriticalSection
+from headrace.library.system.private_name import (
+    prepend_name_scope as prepend_name_scope, strip_name_scope as strip_name_scope,
+)
+
+# The module of the checks, as programs also call it.
+tensor_util = _SimpleNamespace(
+    assert_same_float_dtype=assert_same_float_dtype, assert_scalar=assert_scalar, assert_scalar_int=assert_scalar_int,
+    is_tensor=is_tensor, reduce_sum_n=reduce_sum_n, remove_squeezable_dimensions=remove_squeezable_dimensions,
+    with_same_shape=with_same_shape, with_shape=with_shape,
 )

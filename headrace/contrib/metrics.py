@@ -24,6 +24,10 @@ from headrace.library.contrib.metrics import (
     streaming_sparse_precision_at_top_k as streaming_sparse_precision_at_top_k,
     streaming_true_negatives_at_thresholds as streaming_true_negatives_at_thresholds,
     streaming_true_positives_at_thresholds as streaming_true_positives_at_thresholds,
+    streaming_concat as streaming_concat, streaming_false_negative_rate as streaming_false_negative_rate,
+    streaming_false_negative_rate_at_thresholds as streaming_false_negative_rate_at_thresholds,
+    streaming_false_positive_rate as streaming_false_positive_rate,
+    streaming_false_positive_rate_at_thresholds as streaming_false_positive_rate_at_thresholds,
 )
 from headrace.library.contrib.agreement import (
     cohen_kappa as cohen_kappa, count as count, streaming_covariance as streaming_covariance,

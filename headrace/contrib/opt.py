@@ -10,6 +10,7 @@ from headrace.library.contrib.optimizer import (
     NadamOptimizer as NadamOptimizer, clip_gradients_by_global_norm as clip_gradients_by_global_norm,
     extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
 )
+from headrace.library.contrib.stale_gradients import DropStaleGradientOptimizer as DropStaleGradientOptimizer
 from headrace.library.train.optimizer.lbfgs import LBFGSOptimizer as LBFGSOptimizer
 from headrace.library.contrib.sign_optimizer import (
     AddSignOptimizer as AddSignOptimizer, LARSOptimizer as LARSOptimizer,

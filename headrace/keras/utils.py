@@ -7,6 +7,8 @@ from headrace.library.keras.utils.enqueuer import (
 )
 from headrace.library.keras.utils.file_cache import get_file as get_file
 from headrace.library.keras.utils.hdf5_matrix import HDF5Matrix as HDF5Matrix
+from headrace.library.keras.utils.multi_gpu import multi_gpu_model as multi_gpu_model
+from headrace.library.keras.utils.plot import model_to_dot as model_to_dot, plot_model as plot_model
 from headrace.library.keras.utils.progress_bar import Progbar as Progbar
 from headrace.library.keras.utils.sequence import Sequence as Sequence
 from headrace.library.layers.named_object import (

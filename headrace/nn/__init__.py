@@ -15,7 +15,8 @@ from headrace.library.network.candidate import (
 from headrace.library.network.convolution import (
     conv1d as conv1d, conv1d_transpose as conv1d_transpose, conv2d as conv2d,
     conv2d_backprop_filter as conv2d_backprop_filter, conv2d_backprop_input as conv2d_backprop_input,
-    conv2d_transpose as conv2d_transpose, conv3d as conv3d, conv3d_backprop_filter as conv3d_backprop_filter,
+    conv2d_transpose as conv2d_transpose, conv2d_transpose as deconv2d, conv3d as conv3d,
+    conv3d_backprop_filter as conv3d_backprop_filter,
     conv3d_backprop_filter_v2 as conv3d_backprop_filter_v2, conv3d_transpose as conv3d_transpose,
     conv_transpose as conv_transpose,
 )

@@ -11,11 +11,11 @@ from types import ModuleType
 
 from headrace.tensorflow import install
 
-USAGE = """usage: python -m headrace.tensorflow [-m module | -c code | program] [arguments ...]
+USAGE = """usage: python -m headrace.tensorflow [--keras] [-m module | -c code | program] [arguments ...]
 
 Runs a program written for TensorFlow 1 on Headrace, without changing it: `import tensorflow` in it, and in what it
-imports, means Headrace. The program is a file, a module after -m (`-m pytest old_test.py`), or the code after -c. See
-also: headrace port program.py"""
+imports, means Headrace; with --keras `import keras` means its tf.keras, too. The program is a file, a module after -m
+(`-m pytest old_test.py`), or the code after -c. See also: headrace port program.py"""
 
 # TensorFlow's modules that are programs, and where these are.
 PROGRAMS = {"tensorflow.python.tools.freeze_graph": "headrace.tools.freeze_graph"}
@@ -26,10 +26,13 @@ def main(argv: Sequence[str]) -> int:
     if argv and argv[0] in ("-h", "--help"):
         print(USAGE)
         return 0
+    keras = bool(argv) and argv[0] == "--keras"
+    if keras:
+        argv = argv[1:]
     if not argv or argv in (["-m"], ["-c"]):
         print(USAGE, file=sys.stderr)
         return 2
-    install()
+    install(keras)
     if argv[0] == "-m":
         sys.argv[:] = argv[1:]
         if argv[1] in PROGRAMS:

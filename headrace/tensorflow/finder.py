@@ -12,6 +12,7 @@ from typing import Any
 
 import headrace
 from headrace.tensorflow.gap import Missing, missing_name, public
+from headrace.tensorflow.keras_names import MODULES, VERSION, keras_places
 from headrace.tensorflow.names import KNOWN, places
 
 ROOT = "tensorflow"
@@ -36,7 +37,7 @@ class Module(ModuleType):
                 member = _renamed(self.__name__, name, value)
                 self.__dict__[name] = member
                 return member
-        if f"{_below(self.__name__)}.{name}" in KNOWN:  # a module below that nobody has imported yet
+        if f"{_below(self.__name__)}.{name}".lstrip(".") in KNOWN:  # a module below that nobody has imported yet
             return importlib.import_module(f"{self.__name__}.{name}")
         if name == "__all__":
             return [name for name in dir(self) if not name.startswith("_")]
@@ -142,3 +143,50 @@ class Finder(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to run: names are looked up as they are used."""
+
+
+class KerasFinder(Finder):
+    """Finds and makes ``keras`` and the modules below it, as standalone Keras 2 had them."""
+
+    root = "keras"
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """The spec of a module of Keras; ModuleNotFoundError if Headrace has nothing of it."""
+        if fullname != self.root and not fullname.startswith(f"{self.root}."):
+            return None
+        if not self._targets(fullname):
+            parent, _, name = fullname.rpartition(".")
+            near = getattr(sys.modules.get(parent), "_targets", ())
+            shown = f"tf.{parent}"
+            raise ModuleNotFoundError(f"No module named {fullname!r}: {missing_name(shown, name, near)}")
+        return ModuleSpec(fullname, self, origin="headrace", is_package=True)
+
+    def _targets(self, fullname: str) -> list[Any]:
+        return [one for one in map(target, keras_places(_below(fullname))) if one is not None]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module, with nothing in it yet."""
+        module = KerasModule(spec.name, self._targets(spec.name))
+        if spec.name == self.root:
+            module.__dict__["__version__"] = VERSION
+        return module
+
+
+class KerasModule(Module):
+    """A module of standalone Keras: its names are those of tf.keras, in the places that Keras had for them."""
+
+    def __getattr__(self, name: str) -> Any:
+        below = f"{_below(self.__name__)}.{name}".lstrip(".")
+        if below in MODULES or any(module.startswith(f"{below}.") for module in MODULES):
+            return importlib.import_module(f"{self.__name__}.{name}")
+        for one in self.__dict__["_targets"]:
+            value = _attribute(one, name)
+            if value is not _missing:
+                own = isinstance(value, ModuleType) and value.__name__.startswith("headrace.keras.")
+                self.__dict__[name] = importlib.import_module(f"{self.__name__}.{name}") if own else value
+                return self.__dict__[name]
+        if name == "__all__":
+            return [name for name in dir(self) if not name.startswith("_")]
+        if name.startswith("__") or name in _OWN:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        raise Missing(f"tf.{self.__name__}", name, self.__dict__["_targets"])

@@ -37,12 +37,9 @@ _ADVICE = {
         "tf.ConfigProto, given to tf.Session: device_count, threads, log_device_placement"
     ),
     "tf.autograph tf.contrib.autograph": "tf.cond and tf.while_loop",
-    "tf.xla tf.contrib.compiler": "nothing: steps on accelerators are compiled by themselves",
+    "tf.xla": "nothing: steps on accelerators are compiled by themselves",
     "tf.saved_model.save tf.saved_model.load_v2 tf.saved_model.experimental": (
         "tf.saved_model.simple_save and tf.saved_model.load, TensorFlow 1's"
-    ),
-    "tf.train.Checkpoint tf.train.CheckpointManager tf.train.experimental.PythonState tf.contrib.checkpoint": (
-        "tf.train.Saver"
     ),
     "tf.train.VocabInfo": "tf.train.init_from_checkpoint, for variables whose vocabulary is the same",
     "tf.RaggedTensor tf.RaggedTensorSpec tf.ragged tf.data.experimental.RaggedTensorStructure": (
@@ -88,18 +85,14 @@ _ADVICE = {
     "tf.pywrap_tensorflow": "tf.train.NewCheckpointReader, its commonest use",
     "tf.random.experimental tf.random.Generator": "tf.random.stateless_uniform and kin, with seeds of your own",
     "tf.strings.unicode_script": "tf.py_func",
-    "tf.test.create_local_cluster": "tf.train.Server in several threads or processes",
     "tf.vectorized_map": "tf.map_fn",
     "tf.wrap_function": "tf.function",
     "tf.raw_ops.*": "the public function that makes the op, or headrace.extend to declare it",
     "tf.raw_ops.TensorArray* tf.raw_ops.TensorList*": "tf.TensorArray",
     "tf.contrib.recurrent tf.contrib.grid_rnn": "tf.nn.dynamic_rnn with a cell of your own",
-    "tf.contrib.signal": "tf.signal",
-    "tf.contrib.stateless": "tf.random.stateless_uniform and kin",
     "tf.contrib.graph_editor tf.contrib.copy_graph tf.contrib.receptive_field": (
         "tf.import_graph_def with an input_map, and tf.graph_util"
     ),
-    "tf.contrib.hooks": "tf.train.ProfilerHook and the other hooks of tf.train",
     "tf.contrib.libsvm tf.contrib.bigtable tf.contrib.kafka tf.contrib.kinesis tf.contrib.ignite tf.contrib.hadoop "
     "tf.contrib.input_pipeline": "tf.data.Dataset.from_generator around a reader in Python",
     "tf.contrib.ffmpeg": "tf.audio.decode_wav, or tf.py_func around a decoder",
@@ -112,7 +105,6 @@ _ADVICE = {
     "tf.contrib.verbs tf.contrib.mpi tf.contrib.gdr": "tf.train.Server: the transport is chosen by itself",
     "tf.contrib.resampler": "tf.contrib.image.dense_image_warp",
     "tf.contrib.integrate": "tf.while_loop, or tf.py_func around scipy",
-    "tf.contrib.sparsemax": "tf.nn.softmax; sparsemax is a sort and a cumulative sum: tf.sort, tf.cumsum",
 }  # fmt: skip
 ADVICE = {name: text for names, text in _ADVICE.items() for name in names.split()}
 

@@ -88,6 +88,7 @@ framework.tensor_util        . contrib.util
 framework.test_util          test library.testing.test_case library.testing.decorator
 framework.type_spec          .
 framework.versions           . version
+grappler.tf_optimizer        library.system.grappler
 keras                        keras
 keras.activations            keras.activations
 keras.backend                keras.backend library.backend.keras_tensor library.backend.naming library.backend.graph
@@ -297,6 +298,11 @@ training.adagrad_da          train
 training.adam                train
 training.basic_session_run_hooks train estimator
 training.checkpoint_management train
+training.checkpointable.base contrib.checkpoint
+training.checkpointable.data_structures contrib.checkpoint
+training.checkpointable.python_state train.experimental contrib.checkpoint
+training.checkpointable.tracking contrib.checkpoint
+training.checkpointable.util train contrib.checkpoint
 training.checkpoint_utils    train
 training.coordinator         train
 training.device_setter       train library.train.replica.device_setter
@@ -324,6 +330,11 @@ training.slot_creator        library.train.optimizer.slot_creator
 training.summary_io          summary train
 training.supervisor          train
 training.sync_replicas_optimizer train
+training.tracking.base       contrib.checkpoint
+training.tracking.data_structures contrib.checkpoint
+training.tracking.python_state train.experimental contrib.checkpoint
+training.tracking.tracking   contrib.checkpoint
+training.tracking.util       train contrib.checkpoint
 training.training            train
 training.training_ops        raw_ops
 training.training_util       train
@@ -359,7 +370,11 @@ core.protobuf.rewriter_config_pb2    core.config
 core.protobuf.saver_pb2              train
 core.protobuf.tensorflow_server_pb2  train
 core.util.event_pb2                  . summary
+google                               .
+tools
+tools.graph_transforms               library.system.graph_transforms
 contrib.learn.python.learn.datasets.base  contrib.learn.datasets.base
+contrib.learn.python.learn.utils     contrib.learn.utils
 contrib.learn.python.learn.datasets.mnist   examples.tutorials.mnist.input_data
 contrib.learn.python.learn.estimators.model_fn  contrib.learn
 contrib.learn.python.learn.estimators.run_config  contrib.learn

@@ -89,6 +89,8 @@ from headrace.library.input.producer import (
 # ---- section: checkpoints
 from headrace.core import checkpoint_def as _checkpoint_def
 from headrace.library.train.saver.builder import BaseSaverBuilder as BaseSaverBuilder
+from headrace.library.train.saver.checkpoint import Checkpoint as Checkpoint
+from headrace.library.train.saver.checkpoint_manager import CheckpointManager as CheckpointManager
 from headrace.library.train.saver.exact_state import exact_state as exact_state
 from headrace.library.train.saver.incremental import merge_checkpoint as merge_checkpoint
 from headrace.library.train.saver.initialize import (

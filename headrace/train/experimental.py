@@ -12,3 +12,4 @@ from headrace.library.train.optimizer.mixed_precision import (
 from headrace.library.train.optimizer.mixed_precision import (
     enable_mixed_precision_graph_rewrite as enable_mixed_precision_graph_rewrite,
 )
+from headrace.library.train.saver.python_state import PythonState as PythonState

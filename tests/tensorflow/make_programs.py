@@ -3,7 +3,8 @@
     python tests/tensorflow/make_programs.py [name ...]
 
 Needs an interpreter with TensorFlow 2, whose compat.v1 stands for TensorFlow 1.  What that no longer has in its old place
-(tf.layers, tf.nn.rnn_cell, tf.contrib.lookup) is put back there; batch normalization, which is gone, is written out.
+(tf.layers, tf.nn.rnn_cell, tf.contrib.lookup) is put back there; batch normalization and estimators, which are gone, are written
+out (estimator_stand_in.py).
 Keras is that of tf_keras, which must be installed too.  A program that runs ops eagerly gets a process of its own.
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 warnings.simplefilter("ignore")
 
+import estimator_stand_in  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 import tf_keras.api._v1.keras as keras  # noqa: E402
 from tensorflow.python.keras.layers.legacy_rnn import rnn_cell_impl  # noqa: E402
@@ -72,7 +74,10 @@ def install():
     layers.batch_normalization = batch_normalization
     sys.modules["tensorflow"] = Face(
         "tensorflow", tf, layers=layers, nn=Face("tensorflow.nn", tf.nn, rnn_cell=rnn_cell_impl),
-        contrib=types.SimpleNamespace(lookup=lookup_ops), keras=keras,
+        contrib=types.SimpleNamespace(
+            lookup=lookup_ops, tpu=estimator_stand_in.tpu, data=tf.data.experimental,
+            layers=types.SimpleNamespace(layer_norm=estimator_stand_in.layer_norm),
+        ), keras=keras, estimator=estimator_stand_in.estimator,
     )  # fmt: skip
     modules = ("", ".layers", ".models", ".backend", ".preprocessing.text", ".preprocessing.sequence")
     for name in modules:

@@ -419,3 +419,40 @@ def test_freeze_graph_is_a_program(
         main(["-m", "tensorflow.python.tools.freeze_graph", "--input_checkpoint=none"])
     assert end.value.code == 1
     assert "freeze_graph: Input checkpoint 'none' doesn't exist!" in capsys.readouterr().err
+
+
+ONCE_MISSING = Path(__file__).with_name("once_missing.txt").read_text().split()
+
+
+def test_names_that_public_programs_use_and_once_missed(clean: None) -> None:
+    alias.install()
+    missing = []
+    for name in ONCE_MISSING:
+        found, walked = importlib.import_module("tensorflow"), "tensorflow"
+        for part in name.split(".")[1:]:
+            walked = f"{walked}.{part}"
+            try:
+                found = getattr(found, part)
+            except AttributeError:
+                try:
+                    found = importlib.import_module(walked)
+                except ImportError as error:
+                    missing.append(f"{name}: {error}")
+                    break
+    assert len(ONCE_MISSING) == 90 and not missing
+
+
+def test_names_from_before_1_0_are_those_of_today(clean: None) -> None:
+    alias.install()
+    tf = importlib.import_module("tensorflow")
+    assert tf.Supervisor is tf.train.Supervisor and tf.concat_v2 is tf.concat and tf.batch_svd is tf.svd
+    assert tf.InvalidArgumentError is tf.errors.InvalidArgumentError and tf.nn.deconv2d is tf.nn.conv2d_transpose
+    assert issubclass(tf.errors.NotFoundError, tf.gfile.FileError) and tf.google.constant is tf.constant
+
+    @tf.RegisterShape("Mine")
+    def shape(op: object) -> object:
+        return op
+
+    assert shape(3) == 3
+    ops = importlib.import_module("tensorflow.python.estimator.model_fn")
+    assert ops._TPUEstimatorSpec is tf.contrib.tpu.TPUEstimatorSpec

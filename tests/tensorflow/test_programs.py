@@ -23,6 +23,7 @@ def tensorflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     alias.install()
     yield monkeypatch
     alias.uninstall()
+    tf.summary.FileWriterCache.clear()  # estimators leave their writers open, as TensorFlow's do
     tf.keras.backend.clear_session()
 
 

@@ -3,6 +3,7 @@
 from headrace.contrib.learn import datasets as datasets
 from headrace.contrib.learn import learn_runner as learn_runner
 from headrace.contrib.learn import preprocessing as preprocessing
+from headrace.contrib.learn import utils as utils
 from headrace.library.contrib.learn.canned import DNNClassifier as DNNClassifier
 from headrace.library.contrib.learn.canned import DNNRegressor as DNNRegressor
 from headrace.library.contrib.learn.canned import LinearClassifier as LinearClassifier

@@ -10,15 +10,15 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from headrace.client.session import Session
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.library.backend.graph import forget_keras_graph, graph_state
 from headrace.library.backend.naming import reset_uids
 from headrace.library.backend.phase import forget_learning_phases
+from headrace.library.state.values import as_value, load_values
 from headrace.library.state.variables import is_variable_initialized, variables_initializer
+from headrace.library.train.saver import objects
 
 
 class _State:
@@ -214,19 +214,12 @@ def batch_set_value(tuples: Sequence[tuple[Any, Any]]) -> None:
     """
     if not tuples:
         return
-    values = [(x, np.asarray(value, dtype=x.dtype.base_dtype.as_numpy_dtype)) for x, value in tuples]
+    values = [(x, as_value(x, value)) for x, value in tuples]
     if tuples[0][0].graph.executing_eagerly:
         for x, value in values:
             x.assign(value)
         return
-    session = get_session([x for x, _ in tuples])
-    values = [pair for x, value in values for pair in getattr(x, "_values_of_copies", lambda v, x=x: [(x, v)])(value)]
-    steps: list[dict[Any, Any]] = [{}]  # initial value -> new value; variables that share one take a step each
-    for x, value in values:
-        if x.initializer.inputs[1] in steps[-1]:
-            steps.append({})
-        steps[-1][x.initializer.inputs[1]] = value
-    done = 0
-    for feeds in steps:
-        session.run([x.initializer for x, _ in values[done : done + len(feeds)]], feeds)
-        done += len(feeds)
+    load_values(get_session([x for x, _ in tuples]), values)
+
+
+objects.use_session(get_session)

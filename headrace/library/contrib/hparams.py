@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from headrace.library.contrib import hparam_def as hparam_def_message
+
 _SCALAR = r"(?P<value>[^,\[]*)"
 _PARAMETER = re.compile(
     rf"""(?P<name>[a-zA-Z][\w.]*)      # a name
@@ -100,7 +102,7 @@ class HParams:
     A value's type is fixed when it is added; a list has one type for all its elements.
 
     Args:
-      hparam_def: Not supported, must be None.
+      hparam_def: An HParamDef message, as `to_proto` gives it, in place of keyword arguments; None for none.
       model_structure: Any value, which `get_model_structure` gives back.
       **kwargs: The parameters and their first values.
 
@@ -115,7 +117,9 @@ class HParams:
         self._hparam_types = {}
         self._model_structure = model_structure
         if hparam_def is not None:
-            raise NotImplementedError("hparam_def, a protocol buffer, is not supported; pass keyword arguments")
+            if kwargs:
+                raise ValueError(f"HParams takes hparam_def or keyword arguments, got both: {sorted(kwargs)}")
+            kwargs = hparam_def_message.from_message(hparam_def)
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
@@ -172,6 +176,15 @@ class HParams:
     def get_model_structure(self) -> Any:
         """What was given as `model_structure`."""
         return self._model_structure
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The values as an HParamDef, which makes equal ones; functions are left out."""
+        return hparam_def_message.to_message(self.values())
+
+    @staticmethod
+    def from_proto(hparam_def: Any, import_scope: str | None = None) -> HParams:
+        """The parameters of an HParamDef."""
+        return HParams(hparam_def=hparam_def)
 
     def to_json(
         self, indent: int | None = None, separators: tuple[str, str] | None = None, sort_keys: bool = False

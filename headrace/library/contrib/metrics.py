@@ -8,12 +8,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
+from headrace.library.control.dependency import identity
 from headrace.library.metrics import confusion, mean, threshold, top_k
-from headrace.library.numeric import math, reduction
+from headrace.library.metrics.metric import collected, metric_variable
+from headrace.library.numeric import division, math, reduction
 from headrace.library.scope import name_scope
+from headrace.library.state import assign
+from headrace.library.state.variable_scope import variable_scope
+from headrace.library.tensor import array
 
 Metric = Callable[..., tuple[Any, Any]]
 
@@ -102,6 +108,118 @@ def streaming_recall_at_k(
     """
     among = math.cast(reduction.in_top_k(predictions, labels, k), dtypes.float32)
     return mean.mean(among, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
+
+
+def _rate(title: str, mistakes: Metric, others: Metric, thresholds: bool = False) -> Metric:
+    """The share of mistakes among all that are negative, or positive."""
+    more = (inspect.Parameter("thresholds", inspect.Parameter.POSITIONAL_OR_KEYWORD),) if thresholds else ()
+
+    def metric(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        given = signature.bind(predictions, labels, *args, **kwargs)
+        given.apply_defaults()
+        values = dict(given.arguments)
+        name, where = values.pop("name"), {key: values.pop(key) for key in _COLLECTIONS}
+        with name_scope(name, title, [predictions, labels]):
+            wrong, one_more = mistakes(**values)
+            right, another = others(**values)
+            value, update = _share(wrong, right, "value"), _share(one_more, another, "update")
+        return collected(value, update, where["metrics_collections"], where["updates_collections"])
+
+    plain = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("predictions", "labels")]
+    optional = [
+        inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+        for n in ("weights", *_COLLECTIONS, "name")
+    ]
+    signature = inspect.Signature([*plain, *more, *optional])
+    metric.__name__ = metric.__qualname__ = f"streaming_{title}"
+    metric.__signature__ = signature  # type: ignore[attr-defined]
+    metric.__doc__ = _RATE.format(
+        what=title.replace("_", " ").removesuffix(" at thresholds").removesuffix(" rate") + "s",
+        kind="negative" if "positive" in title else "positive", each=", for each threshold" if thresholds else "",
+        thresholds="\n  thresholds: A list of numbers from 0 to 1." if thresholds else "", name=f"streaming_{title}",
+        argument=", [0.5]" if thresholds else "",
+    )  # fmt: skip
+    return metric
+
+
+_COLLECTIONS = ("metrics_collections", "updates_collections")
+_RATE = """The share of {what} among what is {kind}{each}.
+
+Args:
+  predictions: What was predicted, a tensor.
+  labels: The truth, a tensor of the shape of `predictions`; what is not 0 is true.{thresholds}
+  weights: The weight of each element, which broadcasts to `predictions`; None counts all as 1.
+  metrics_collections: The collections to add the value to; None for none.
+  updates_collections: The collections to add the update to; None for none.
+  name: A name for the ops; None for one made of the metric's.
+
+Returns:
+  The value so far, and the update, which takes one more batch into account. Initialize the local variables first.
+
+Example: ``value, update = tf.contrib.metrics.{name}(predictions, labels{argument})``"""
+
+
+def _share(wrong: Any, right: Any, name: str) -> Tensor:
+    total = math.add(wrong, right)
+    return division.div_no_nan(wrong, total, name=name)
+
+
+streaming_false_positive_rate = _rate("false_positive_rate", streaming_false_positives, streaming_true_negatives)
+streaming_false_negative_rate = _rate("false_negative_rate", streaming_false_negatives, streaming_true_positives)
+streaming_false_positive_rate_at_thresholds = _rate(
+    "false_positive_rate_at_thresholds", streaming_false_positives_at_thresholds,
+    streaming_true_negatives_at_thresholds, thresholds=True,
+)  # fmt: skip
+streaming_false_negative_rate_at_thresholds = _rate(
+    "false_negative_rate_at_thresholds", streaming_false_negatives_at_thresholds,
+    streaming_true_positives_at_thresholds, thresholds=True,
+)  # fmt: skip
+
+
+def streaming_concat(
+    values: Any, axis: int = 0, max_size: int | None = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """All values so far, one after the other.
+
+    Args:
+      values: A tensor whose other axes have known sizes.
+      axis: The axis along which they are put together.
+      max_size: How many are kept, the first; None for all.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the variables' scope; None for "streaming_concat".
+
+    Returns:
+      The values so far, and the update, which takes one more batch into account. Initialize the local variables first.
+
+    >>> value, update = tf.contrib.metrics.streaming_concat([1.0, 2.0])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     _ = session.run(update)
+    ...     print(session.run(update))
+    [1. 2. 1. 2.]
+    """
+    with variable_scope(name, "streaming_concat", (values,)):
+        values = convert_to_tensor(values)
+        sizes = values.shape.as_list()
+        if axis < 0:
+            axis += len(sizes)
+        if not 0 <= axis < len(sizes):
+            raise ValueError(f"axis = {axis} not in [0, {len(sizes)}) {at()}")
+        if any(size is None for i, size in enumerate(sizes) if i != axis):
+            raise ValueError(
+                f"all dimensions of values other than {axis} must be known, got shape {values.shape} {at()}"
+            )
+        start = [0 if i == axis else size for i, size in enumerate(sizes)]
+        stored = metric_variable(start, values.dtype, validate_shape=False, name="array")
+        joined = array.concat([stored, values], axis)
+        if max_size is not None:
+            joined = joined[(slice(None),) * axis + (slice(0, max_size),)]
+        value = identity(stored)
+        value.set_shape([None if i == axis else size for i, size in enumerate(sizes)])
+        update = assign.assign(stored, joined, validate_shape=False)
+        return collected(value, update, metrics_collections, updates_collections)
 
 
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:

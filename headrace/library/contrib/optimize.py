@@ -15,7 +15,7 @@ from headrace.library.contrib.gradient_summary import add_each, add_gradients_su
 from headrace.library.contrib.variables import get_trainable_variables
 from headrace.library.control.assertion import check_numerics as check_finite
 from headrace.library.control.dependency import identity, with_dependencies
-from headrace.library.numeric import clip, math
+from headrace.library.numeric import clip, division, math
 from headrace.library.numeric.random import truncated_normal
 from headrace.library.scope import control_dependencies, name_scope
 from headrace.library.state.global_step import assert_global_step, get_global_step, get_or_create_global_step
@@ -24,7 +24,9 @@ from headrace.library.state.variable import Variable
 from headrace.library.state.variable_scope import get_variable, variable_scope
 from headrace.library.state.variables import trainable_variables
 from headrace.library.summary.summary import scalar
-from headrace.library.tensor import array
+from headrace.library.tensor import array, creation
+from headrace.library.tensor.indexing import where
+from headrace.library.train.moving_averages import assign_moving_average
 from headrace.library.train.optimizer.adagrad import AdagradOptimizer
 from headrace.library.train.optimizer.adam import AdamOptimizer
 from headrace.library.train.optimizer.ftrl import FtrlOptimizer
@@ -370,3 +372,64 @@ def slim_create_train_op(
         total_loss, optimizer, global_step, update_ops, variables_to_train, transform, summarize_gradients,
         gate_gradients, aggregation_method, colocate_gradients_with_ops, check_numerics,
     )  # fmt: skip
+
+
+def adaptive_clipping_fn(
+    std_factor: float = 2.0, decay: float = 0.95, static_max_norm: float | None = None, global_step: Any = None,
+    report_summary: bool = False, epsilon: float = 1e-8, name: str | None = None,
+) -> Callable[[GradsAndVars], GradsAndVars]:  # fmt: skip
+    """A function that clips gradients whose global norm is unusually large, for `optimize_loss`.
+
+    Args:
+      std_factor: How many standard deviations of the logarithm above its mean a norm may be.
+      decay: How much of the averages stays in each step.
+      static_max_norm: A norm that is never exceeded; None for none.
+      global_step: The number of steps so far, with which the decay starts lower; None for a constant decay.
+      report_summary: Whether to add a summary of the largest norm.
+      epsilon: A small number, that logarithms are of positive numbers.
+      name: The variable scope of the averages; None for `AdaptiveMaxNorm`.
+
+    Returns:
+      A function from pairs (gradient, variable) to such pairs.
+
+    >>> clip = tf.contrib.layers.adaptive_clipping_fn()
+    >>> x = tf.Variable([3.0])
+    >>> [(gradient, variable)] = clip([(tf.constant([1.0]), x)])
+    """
+
+    def clipped(grads_and_vars: GradsAndVars) -> GradsAndVars:
+        pairs = list(grads_and_vars)
+        norm = clip.global_norm([grad for grad, _ in pairs])
+        most, log_mean = _adaptive_norm(norm, std_factor, decay, global_step, epsilon, name)
+        if report_summary:
+            scalar("global_norm/adaptive_max_gradient_norm", most)
+        factor = where(math.less(norm, most), creation.ones_like(norm), division.divide(math.exp(log_mean), norm))
+        if static_max_norm is not None:
+            factor = math.minimum(division.divide(static_max_norm, norm), factor)
+        return [(_times(grad, factor), variable) for grad, variable in pairs]
+
+    return clipped
+
+
+def _times(grad: Any, factor: Any) -> Any:
+    if isinstance(grad, IndexedSlices):
+        return IndexedSlices(math.multiply(grad.values, factor), grad.indices, grad.dense_shape)
+    return None if grad is None else math.multiply(grad, factor)
+
+
+def _adaptive_norm(norm: Any, std_factor: float, decay: Any, step: Any, epsilon: float, name: str | None) -> Any:
+    """The largest usual norm, and the mean of the logarithms."""
+    with variable_scope(name, "AdaptiveMaxNorm", [norm]):
+        logarithm = math.log(math.add(norm, epsilon))
+        if step is not None:
+            count = math.cast(step, "float32")
+            decay = math.minimum(decay, division.divide(count, math.add(count, 1.0)))
+
+        def average(title: str, value: Any) -> Any:
+            mean_variable = get_variable(title, value.shape, value.dtype, initializer=Constant(0.0), trainable=False)
+            return assign_moving_average(mean_variable, value, decay, zero_debias=False)
+
+        mean = average("mean", logarithm)
+        squares = average("sq_mean", math.square(logarithm))
+        deviation = math.sqrt(math.maximum(epsilon, math.subtract(squares, math.square(mean))))
+        return math.exp(math.add(mean, math.multiply(std_factor, deviation))), mean

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.library.control.dependency import group
 from headrace.library.numeric.clip import clip_by_global_norm
 from headrace.library.scope import control_dependencies
 from headrace.library.state.update import update
+from headrace.library.state.variables import global_variables
 from headrace.library.train.moving_averages import ExponentialMovingAverage
 from headrace.library.train.optimizer.adam import AdamOptimizer
 from headrace.library.train.optimizer.momentum import MomentumOptimizer
 from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
+from headrace.library.train.saver.saver import Saver
 
 
 class LazyAdamOptimizer(AdamOptimizer):
@@ -284,6 +287,32 @@ class MovingAverageOptimizer(Optimizer):
         with control_dependencies([train] if self._sequential_update else []):
             averages = self._ema.apply(self._averaged)
         return group(train, averages, name="train_with_avg")
+
+    def swapping_saver(self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any) -> Saver:
+        """A saver that saves averages under the names of their variables, and variables under the names of averages.
+
+        Args:
+          var_list: Variables, or a dictionary from names to them; None for all.
+          name: A name for the ops.
+          **kwargs: Further arguments of `tf.train.Saver`.
+
+        Returns:
+          A `tf.train.Saver`, whose checkpoints a program without averages evaluates.
+        """
+        if not self._averaged:
+            raise RuntimeError(f"Must call apply_gradients or minimize before creating the swapping_saver {at()}")
+        listed = global_variables() if var_list is None else var_list
+        named = dict(listed) if isinstance(listed, dict) else {v.op.name: v for v in listed}
+        pairs = [(v, self._ema.average(v)) for v in self._averaged]
+        other = {id(one): two for v, average in pairs for one, two in ((v, average), (average, v))}
+        given = {id(v) for v in named.values()}
+        for v, average in pairs:
+            if (id(v) in given) != (id(average) in given):
+                missing = average if id(v) in given else v
+                raise ValueError(
+                    f"var_list has one of a variable and its average, and lacks {missing.op.name!r} {at()}"
+                )
+        return Saver({key: other.get(id(v), v) for key, v in named.items()}, name=name, **kwargs)
 
     def average(self, var: Any) -> Any:
         """The variable that holds the average of ``var``."""

@@ -55,7 +55,8 @@ class RunConfig:
       device_fn: A function from operations to devices; None for the default.
       protocol: "grpc", which is all that servers speak, or None for the same.
       eval_distribute: A `tf.distribute.Strategy` that evaluates; None for none.
-      experimental_distribute: None; nothing else is supported.
+      experimental_distribute: A `tf.contrib.distribute.DistributeConfig`, whose strategies stand for `train_distribute` and
+        `eval_distribute`; None for none.
       experimental_max_worker_delay_secs: How much later a worker may begin, at most, which helps the model; None for 60.
       session_creation_timeout_secs: How long a worker waits for the chief.
       copies_secs: Seconds between two copies of the parameter servers; None for none.
@@ -78,6 +79,8 @@ class RunConfig:
             steps, secs = None, _SAVE_SECS
         else:
             steps, secs = (None if value is _UNSET else value for value in (steps, secs))
+        if experimental_distribute is not None:
+            train_distribute, eval_distribute = _strategies(experimental_distribute, train_distribute, eval_distribute)
         environment = tf_config()
         self._values: dict[str, Any] = {
             "model_dir": _model_dir(model_dir, environment), "tf_random_seed": tf_random_seed,
@@ -261,11 +264,6 @@ def _check(values: Mapping[str, Any]) -> None:
     for name in ("train_distribute", "eval_distribute"):
         if values[name] is not None and not isinstance(values[name], Strategy):
             raise TypeError(f"RunConfig({name}=...) takes a tf.distribute.Strategy, got {values[name]!r} {at()}")
-    if values["experimental_distribute"] is not None:
-        raise NotImplementedError(
-            "RunConfig(experimental_distribute=...) is not supported: give strategies as train_distribute and eval_distribute, "
-            f"got {values['experimental_distribute']!r} {at()}"
-        )
     for name in ("save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs", "keep_checkpoint_max"):
         _check_number(name, values[name], least=0)
     for name in (
@@ -365,3 +363,23 @@ class _Task:
         order = [*chiefs, TaskType.WORKER, *sorted(set(jobs) - {*chiefs, TaskType.WORKER})]
         before = [job for job in order[: order.index(self.type)] if job in jobs]
         self.global_id = sum(self.cluster.num_tasks(job) for job in before) + self.index
+
+
+def _strategies(config: Any, train: Any, evaluate: Any) -> tuple[Any, Any]:
+    """The strategies of a `tf.contrib.distribute.DistributeConfig`."""
+    if not hasattr(config, "train_distribute") or not hasattr(config, "eval_distribute"):
+        raise TypeError(
+            "RunConfig(experimental_distribute=...) takes a tf.contrib.distribute.DistributeConfig, got "
+            f"{config!r} {at()}"
+        )
+    if getattr(config, "remote_cluster", None) is not None:
+        raise NotImplementedError(
+            f"DistributeConfig(remote_cluster={config.remote_cluster!r}) is not supported: tasks run the program "
+            f"themselves {at()}"
+        )
+    if train is not None or evaluate is not None:
+        raise ValueError(
+            "RunConfig takes experimental_distribute or train_distribute and eval_distribute, got both: "
+            f"{config!r}, {train!r}, {evaluate!r} {at()}"
+        )
+    return config.train_distribute, config.eval_distribute

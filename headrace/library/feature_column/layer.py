@@ -171,7 +171,7 @@ def linear_model(
         cache, sums = Features(features), []
         for column, name in zip(columns, names, strict=True):
             with variable_scope(name):
-                total, weights = _weighted_sum(column, cache, units, sparse_combiner, collections, trainable)
+                total, weights = weighted_sum(column, cache, units, sparse_combiner, collections, trainable)
                 sums.append(total)
                 variables[column] = _listed(weights)
         check_batch_sizes(sums, columns)
@@ -196,9 +196,11 @@ def _listed(variable: Any) -> list[Any]:
     return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
 
 
-def _weighted_sum(
+def weighted_sum(
     column: FeatureColumn, features: Features, units: int, combiner: str, collections: Any, trainable: bool
 ) -> tuple[Tensor, Any]:
+    """A column's values times weights, which are made in the scope that is open; and the weights."""
+
     def weights(rows: int) -> Any:
         return get_variable(
             "weights", [rows, units], dtypes.float32, Zeros(), trainable=trainable, collections=collections

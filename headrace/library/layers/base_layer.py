@@ -40,6 +40,7 @@ from headrace.library.scope import init_scope, name_scope
 from headrace.library.state.partitioned_variable import PartitionedVariable
 from headrace.library.state.variable import Variable
 from headrace.library.tensor import array
+from headrace.library.train.saver.objects import objects_changed
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _KEYWORDS = (
@@ -357,6 +358,7 @@ class Layer(Weighted, Adding, Connected):
             if not hasattr(self.build, "_is_default"):
                 self._build_layer(self._as_input_shapes(inputs))
             self.built = True
+            objects_changed()
         if self._initial_weights is not None:
             initial, self._initial_weights = self._initial_weights, None
             self.set_weights(initial)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from headrace.core.source import at
+
 _global: dict[str, Any] = {}
 _scoped: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar(
     "headrace_custom_objects", default=MappingProxyType({})
@@ -194,5 +196,5 @@ def _made(found: Any, config: Any, custom_objects: Mapping[str, Any] | None) -> 
 def _unknown(what: str, name: str) -> ValueError:
     return ValueError(
         f"Unknown {what}: {name}. Give what it stands for in `custom_objects`, or inside "
-        "`with tf.keras.utils.custom_object_scope({...}):`."
+        f"`with tf.keras.utils.custom_object_scope({{...}}):`. {at()}"
     )

@@ -72,6 +72,10 @@ class Tracked:
         """The layers in the attributes, each once."""
         return unique(value for value in self._held() if has_weights(value))
 
+    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        """What the layer is in a checkpoint of objects: its attributes."""
+        yield from self.__dict__.get("_tracked_attributes", {}).items()
+
     def _held_variables(self) -> list[Any]:
         """The variables in lists and dictionaries of the attributes."""
         return unique(value for value in self._held() if isinstance(value, Variable))

@@ -194,7 +194,7 @@ class Weighted(Tracked):
         if len(variables) != len(weights):
             raise ValueError(
                 f'You called `set_weights(weights)` on layer "{self.name}" with a weight list of length {len(weights)}, but '
-                f"the layer was expecting {len(variables)} weights. Provided weights: {str(weights)[:50]}..."
+                f"the layer was expecting {len(variables)} weights. Provided weights: {str(weights)[:50]}... {at()}"
             )
         for variable, value in zip(variables, weights, strict=True):
             if not variable.shape.is_compatible_with(np.shape(value)):

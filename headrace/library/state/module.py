@@ -58,6 +58,10 @@ class Module:
                 seen.add(id(value))
                 yield value
 
+    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        """What the module is in a checkpoint of objects: its attributes."""
+        yield from list(vars(self).items())
+
     @property
     def submodules(self) -> tuple[Module, ...]:
         modules: dict[int, Module] = {}

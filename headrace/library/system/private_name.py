@@ -13,7 +13,7 @@ from headrace.library.control.dependency import identity
 from headrace.library.scope import control_dependencies, name_scope
 from headrace.library.state.variable import Variable as VariableV1
 
-__all__ = ["VariableV1", "prepend_name_scope", "strip_name_scope", "with_dependencies"]
+__all__ = ["RegisterShape", "VariableV1", "prepend_name_scope", "strip_name_scope", "with_dependencies"]
 _MARK = r"^(\^|loc:@|)"  # what a name may begin with: a control input, a colocation
 
 
@@ -22,6 +22,21 @@ def __getattr__(name: str) -> DType:
     if name.endswith("_ref"):
         return as_dtype(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class RegisterShape:
+    """A decorator of functions that gave the shapes of an op's outputs before TensorFlow 1.0; ops say them themselves now.
+
+    Args:
+      op_type: The op.
+    """
+
+    def __init__(self, op_type: str) -> None:
+        self._op_type = op_type
+
+    def __call__(self, f: Any) -> Any:
+        """The function, as it is."""
+        return f
 
 
 def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,3 +97,25 @@ def _dataset(filename: Any, rows: list[list[str]], target_dtype: Any, features_d
     if np.issubdtype(np.dtype(target_dtype), np.integer):
         return Dataset(data, np.asarray([int(float(t)) for t in targets], dtype=target_dtype))
     return Dataset(data, np.asarray(targets, dtype=target_dtype))
+
+
+def maybe_download(filename: str, work_directory: Any, source_url: str) -> str:
+    """The path of a file of a data set; nothing is downloaded: a file that is not there is an error that says where to put it.
+
+    Args:
+      filename: The name of the file.
+      work_directory: The folder; it is made.
+      source_url: Where the file can be had.
+
+    Returns:
+      The path.
+
+    Example: ``path = tf.contrib.learn.datasets.base.maybe_download("iris.csv", "data", "https://example.org/iris.csv")``
+    """
+    path = os.path.join(work_directory, filename)
+    if not os.path.exists(path):
+        os.makedirs(work_directory, exist_ok=True)
+        raise FileNotFoundError(
+            f"{path} does not exist, and nothing is downloaded: put the file from {source_url} there {at()}"
+        )
+    return path

@@ -10,6 +10,7 @@ import numpy as np
 from headrace.core.source import at
 from headrace.library.contrib.learn.column import SINGLE
 from headrace.library.contrib.learn.model_fn import MetricSpec, as_estimator_model_fn
+from headrace.library.contrib.learn.serving_input import as_receiver_fn
 from headrace.library.estimator import estimator as core
 from headrace.library.estimator.add_metrics import add_metrics
 from headrace.library.estimator.array_input import numpy_input_fn
@@ -93,14 +94,19 @@ class BaseEstimator:
         assets_extra: Any = None, as_text: bool = False, checkpoint_path: Any = None,
         strip_default_attrs: bool = False,
     ) -> bytes:  # fmt: skip
-        """Writes a SavedModel; ``serving_input_fn`` returns a ``tf.estimator.export.ServingInputReceiver``."""
+        """Writes a SavedModel; ``serving_input_fn`` returns a `tf.estimator.export.ServingInputReceiver` or an ``InputFnOps``."""
         if default_output_alternative_key is not None:
             raise NotImplementedError(
                 "export_savedmodel(default_output_alternative_key=...) is not supported: name the outputs in an EstimatorSpec's "
                 f"export_outputs {at()}"
             )
         return self._estimator.export_savedmodel(
-            export_dir_base, serving_input_fn, assets_extra, as_text, checkpoint_path, strip_default_attrs
+            export_dir_base,
+            as_receiver_fn(serving_input_fn),
+            assets_extra,
+            as_text,
+            checkpoint_path,
+            strip_default_attrs,
         )
 
     # ---- input

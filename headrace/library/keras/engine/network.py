@@ -6,7 +6,7 @@ saved and shown is not here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace.core import dtypes
@@ -29,6 +29,7 @@ from headrace.library.layers.node import Node
 from headrace.library.layers.reach import reachable_from
 from headrace.library.layers.spec import InputSpec
 from headrace.library.layers.tracking import members, unique
+from headrace.library.train.saver.object_graph import is_trackable
 
 
 class Network(Savable, Layer):
@@ -135,6 +136,19 @@ class Network(Savable, Layer):
 
     def _sub_layers(self) -> list[Any]:
         return unique([*self.__dict__.get("_layers", ()), *super()._sub_layers()])
+
+    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        if self._is_graph_network or hasattr(self, "add"):  # by number: those with weights have one of their own
+            with_weights = 0
+            for i, layer in enumerate(self.layers):
+                if layer.weights:
+                    yield f"layer_with_weights-{with_weights}", layer
+                    with_weights += 1
+                yield f"layer-{i}", layer
+        yield from super()._checkpoint_children()
+        optimizer = getattr(self, "optimizer", None)
+        if is_trackable(optimizer):
+            yield "optimizer", optimizer
 
     @property
     def layers(self) -> list[Any]:

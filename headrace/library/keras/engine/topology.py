@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.core.source import at
 from headrace.library import nest
 from headrace.library.layers.node import Node
 
@@ -96,7 +97,7 @@ def _check_connected(topology: Topology, inputs: Sequence[Any]) -> None:
             if id(tensor) not in known:
                 raise ValueError(
                     f'Graph disconnected: cannot obtain value for tensor {tensor} at layer "{node.layer.name}". The '
-                    f"following previous layers were accessed without issue: {done}"
+                    f"following previous layers were accessed without issue: {done} {at()}"
                 )
         known.update(id(tensor) for tensor in nest.flatten(node.outputs))
         done.append(node.layer.name)

@@ -7,7 +7,7 @@ steps (``optimizer.lr = 0.1``); ``iterations`` counts the steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from headrace.library.state.update import update
 from headrace.library.state.variable import Variable
 from headrace.library.state.variable_creator import VariableAggregation
 from headrace.library.train.optimizer.optimizer import deduplicate, var_key
+from headrace.library.train.saver.objects import objects_changed
 
 _INITIALIZERS: dict[Any, Any] = {"zeros": initializers.Zeros(), "ones": initializers.Ones()}
 _OPTIONS = ("clipnorm", "clipvalue", "lr", "decay")
@@ -118,6 +119,7 @@ class OptimizerV2:
                 if isinstance(value, float):
                     self._hyper[name] = self.add_weight(name, shape=(), initializer=value, trainable=False)
         self._hypers_created = True
+        objects_changed()
 
     def _decayed_lr(self, dtype: DType) -> Any:
         """The learning rate of this step."""
@@ -164,6 +166,7 @@ class OptimizerV2:
             with init_scope():
                 self._iterations = self.add_weight("iter", shape=(), dtype=dtypes.int64, initializer=0, trainable=False)
             self._weights.append(self._iterations)
+            objects_changed()
         return self._iterations
 
     @iterations.setter
@@ -185,6 +188,7 @@ class OptimizerV2:
                 slot = self.add_weight(name, var.shape, var.dtype, initializer, trainable=False, use_resource=resource)
             slots[slot_name] = slot
             self._weights.append(slot)
+            objects_changed()
         return slots[slot_name]
 
     def get_slot(self, var: Any, slot_name: str) -> Any:
@@ -197,6 +201,13 @@ class OptimizerV2:
     def slots_of(self, var: Any) -> dict[str, Any]:
         """The variables that the optimizer keeps beside ``var``, by name; none if it keeps none yet."""
         return dict(self._slots.get(var_key(var), {}))
+
+    def _checkpoint_slots(self, var: Any) -> dict[str, Any]:
+        return self.slots_of(var)
+
+    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        yield "iter", self.iterations
+        yield from ((name, hyper) for name, hyper in self._hyper.items() if isinstance(hyper, Variable))
 
     def create_weights(self, var_list: Sequence[Any]) -> None:
         """Makes the optimizer's own variables for training these, as far as they are not there yet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from headrace.core import dtypes
@@ -43,6 +43,10 @@ class TFOptimizer:
     @iterations.setter
     def iterations(self, variable: Any) -> None:
         self._iterations = variable
+
+    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        yield "optimizer", self.optimizer
+        yield "global_step", self.iterations
 
     def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
         """The operations of one step, in a list."""

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from headrace.core.source import at
+from headrace.graph import context
 from headrace.library.keras.saving import checkpoint, hdf5_file, hdf5_weights, model_file
 
 _FORMATS = {"tensorflow": "tf", "tf": "tf", "hdf5": "h5", "h5": "h5", "keras": "h5"}
@@ -71,13 +72,18 @@ class Savable:
         with hdf5_file.opened(filepath, "w") as file:
             hdf5_weights.write_layers(file, self.layers)
 
-    def load_weights(self, filepath: Any, by_name: bool = False, skip_mismatch: bool = False) -> None:
+    def load_weights(self, filepath: Any, by_name: bool = False, skip_mismatch: bool = False) -> Any:
         """Sets the variables to values that `save_weights` or `save` saved, here or in Keras.
+
+        Where ops run eagerly, a model that has not made its variables yet takes those of a checkpoint when it makes them.
 
         Args:
           filepath: The path of an HDF5 file, or of a checkpoint of TensorFlow.
           by_name: True takes the layers by name, and leaves those as they are that the file lacks; HDF5 only.
           skip_mismatch: With `by_name`: passes over layers whose weights have other shapes.
+
+        Returns:
+          For a checkpoint of TensorFlow what `tf.train.Checkpoint.restore` returns, which can check what was found; else None.
 
         >>> model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(3,))])
         >>> import os, tempfile
@@ -89,21 +95,23 @@ class Savable:
             raise ValueError(
                 f"When calling model.load_weights, skip_mismatch can only be set to True when by_name is True {at()}"
             )
-        self._check_has_variables("load_weights")
+        later = context.executing_eagerly() and checkpoint.is_checkpoint(filepath)
+        if not later:
+            self._check_has_variables("load_weights")
         if checkpoint.is_checkpoint(filepath):
             if by_name:
                 raise NotImplementedError(
                     "Weights may only be loaded based on topology into Models when loading TensorFlow-formatted weights "
                     f"(got by_name=True to load_weights) {at()}"
                 )
-            checkpoint.read(self, os.fspath(filepath))
-            return
+            return checkpoint.read(self, os.fspath(filepath))
         with hdf5_file.opened(filepath, "r") as file:
             group = file if "layer_names" in file.attrs or "model_weights" not in file else file["model_weights"]
             if by_name:
                 hdf5_weights.read_layers_by_name(group, self.layers, skip_mismatch)
             else:
                 hdf5_weights.read_layers(group, self.layers)
+        return None
 
     def _check_has_variables(self, method: str) -> None:
         if not self.built:

@@ -7,7 +7,7 @@ whole update is one operation called like the optimizer, each variable's part un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from headrace.autodiff.gradients import gradients
@@ -30,6 +30,7 @@ from headrace.library.state.resource_variable import is_resource_variable
 from headrace.library.state.update import update
 from headrace.library.state.variable import Variable
 from headrace.library.train.optimizer import slot_creator
+from headrace.library.train.saver.objects import objects_changed
 
 GradsAndVars = list[tuple[Any, Any]]
 
@@ -257,6 +258,16 @@ class Optimizer:
         variables += [v for slots in self._slots.values() for v in slots.values() if v.op.graph is graph]
         return sorted(variables, key=lambda v: v.name)
 
+    def _checkpoint_slots(self, var: Any) -> dict[str, Any]:
+        key = var_key(var)
+        return {name: slots[key] for name, slots in self._slots.items() if key in slots}
+
+    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        here = context.get_default_graph()
+        here = getattr(here, "root", here)
+        yield from ((name, v) for (name, graph), v in self._non_slot_dict.items() if graph is here)
+        yield from ((name, v) for name, v in vars(self).items() if isinstance(v, Variable))
+
     # ---- what subclasses override
 
     def _valid_dtypes(self) -> set[DType]:
@@ -340,6 +351,7 @@ class Optimizer:
         key = var_key(var)
         if key not in slots:
             slots[key] = make()
+            objects_changed()
         return slots[key]
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
@@ -351,6 +363,7 @@ class Optimizer:
                 use_resource = is_resource_variable(colocate_with)
                 variable = Variable(initial_value, name=name, trainable=False, use_resource=use_resource)
             self._non_slot_dict[name, graph] = variable
+            objects_changed()
         return variable
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
