@@ -10,12 +10,14 @@ import copy
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from headrace.client.feed import expand_feeds, fed_tensors, feeder
 from headrace.client.fetch import Fetches, fetch_key
 from headrace.client.growth import Growth
 from headrace.client.inspection import Inspection, run_deadline
+from headrace.client.null_step import null_step
 from headrace.client.observe import Watches
 from headrace.client.partial import Partial, checked_feeds
 from headrace.client.tensor_handle import KEEPING, TensorHandle
@@ -30,6 +32,7 @@ from headrace.passes.observe import Observe
 from headrace.passes.step_graph import Value
 from headrace.resources.calling.value import is_null, meta_returner, returner
 from headrace.resources.state.memory import memory_limit
+from headrace.runtime.costs.calibrate import step_measured_by
 from headrace.runtime.drive.plans import StepPlan
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.session.master import Master
@@ -537,3 +540,6 @@ class InteractiveSession(BaseSession):
                 if scope is not None:
                     scope.__exit__(None, None, None)
         super().close()
+
+
+step_measured_by(partial(null_step, Session))

@@ -12,21 +12,40 @@ from headrace.passes.cost.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Of one type of device.  ``flops``: float operations a second, by the type of the product (float32, bfloat16 ...).
+    """Of one type of device.
 
+    ``flops``: float operations a second, by the type of the product (float32, bfloat16 ...), and by that and a kind of node
+    (float32 convolution) where a kind has a rate of its own.
     ``bandwidth``: bytes of its memory a second.  ``launch``: seconds that a kernel takes which has nothing to do.
     ``memory``: bytes; 0 if nobody has said how many.
+    ``kinds``: bytes a second of nodes of certain kinds (`kind_of`); others take ``bandwidth``.
+    ``array``: the launch of a kernel on arrays; 0 where there are none.
+    ``queued``: of a device that works beside the thread that calls it, the seconds that it takes for a kernel itself; then
+    ``launch`` is the thread's.  0 for a device that works on that thread.
     """
 
     flops: Mapping[str, float]
     bandwidth: float
     launch: float
     memory: int = 0
+    kinds: Mapping[str, float] = field(default_factory=dict)
+    array: float = 0.0
+    queued: float = 0.0
 
-    def seconds(self, work: Work, dtype: str = "float32") -> float:
-        """What the work takes: the launches, and the longer one of computing and of moving bytes."""
-        peak = self.flops.get(dtype) or self.flops["float32"]
-        return work.calls * self.launch + max(work.flops / peak, (work.read + work.written) / self.bandwidth)
+    def seconds(self, work: Work, dtype: str = "float32", kind: str = "", on_array: bool = False) -> float:
+        """What the work takes by itself, begun where the device has nothing else to do."""
+        return max(self.calling(work, on_array), self.working(work, dtype, kind, on_array))
+
+    def calling(self, work: Work, on_array: bool = False) -> float:
+        """What the thread that calls takes for the work, on a device that works beside it: the launches."""
+        return work.calls * (self.array if on_array and self.array else self.launch)
+
+    def working(self, work: Work, dtype: str = "float32", kind: str = "", on_array: bool = False) -> float:
+        """What the device takes: the kernels' own, and the longer one of computing and of moving bytes."""
+        peak = self.flops.get(f"{dtype} {kind}") or self.flops.get(dtype) or self.flops["float32"]
+        bandwidth = self.kinds.get(kind) or self.bandwidth
+        each = work.calls * self.queued if self.queued else self.calling(work, on_array)
+        return each + max(work.flops / peak, (work.read + work.written) / bandwidth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +72,7 @@ class Machine:
     rates: Mapping[str, Rates]
     links: Mapping[str, Link]
     hosts: Mapping[str, str] = field(default_factory=dict)  # of tasks; those that are not named share one
+    step: float = 0.0  # seconds of a step beside its nodes: feeds in, fetches out
 
     def rates_of(self, device_type: str) -> Rates:
         """A type that nobody has measured counts as a CPU."""
