@@ -269,11 +269,16 @@ class BaseSession(Inspection):
                 return self._execute(call, values)
             if options is not None and options.output_partition_graphs:
                 run_metadata.partition_graphs[:] = self._master.partition_graphs(call.plan)
-            asked = options is not None and options.trace_level
+            asked, master = options is not None and options.trace_level, self._master
             if not asked and not self._config.graph_options.build_cost_model:
                 return self._execute(call, values)
             self._check_open()
-            return call.rebuild(call.give(self._master.run_traced(call.plan, call.feed(values), run_metadata)))
+            plan, feeds = call.plan, call.feed(values)
+            if asked:
+                results = master.run_traced(plan, feeds, run_metadata, master.measures_next(plan))
+            else:
+                results = master.run_measured(plan, feeds, run_metadata)
+            return call.rebuild(call.give(results))
 
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:

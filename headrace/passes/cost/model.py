@@ -74,7 +74,7 @@ class CostModel:
         bodies = held_bodies(node)
         if bodies:
             return self._of_bodies(node, bodies, lambda n: self.calling(n, device_type))
-        return rates.calling(self.work(node))
+        return rates.calling(self.work(node), kind_of(node))
 
     def _of_bodies(self, node: Node, bodies: list[StepGraph], seconds: Callable[[Node], float]) -> float:
         """All iterations of a loop; of a conditional the branch that takes longer."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from headrace.core.device import task_of
+from headrace.core.device import task_of, type_of
 from headrace.passes.cost.work import Work
 
 
@@ -19,9 +19,10 @@ class Rates:
     ``bandwidth``: bytes of its memory a second.  ``launch``: seconds that a kernel takes which has nothing to do.
     ``memory``: bytes; 0 if nobody has said how many.
     ``kinds``: bytes a second of nodes of certain kinds (`kind_of`); others take ``bandwidth``.
-    ``array``: the launch of a kernel on arrays; 0 where there are none.
+    ``launches``: of certain kinds; others take ``launch``.
+    ``array``: the launch of a kernel on arrays; 0 where there are none.  ``arrays``: of certain kinds.
     ``queued``: of a device that works beside the thread that calls it, the seconds that it takes for a kernel itself; then
-    ``launch`` is the thread's.  0 for a device that works on that thread.
+    launches are the thread's.  0 for a device that works on that thread.
     """
 
     flops: Mapping[str, float]
@@ -29,22 +30,26 @@ class Rates:
     launch: float
     memory: int = 0
     kinds: Mapping[str, float] = field(default_factory=dict)
+    launches: Mapping[str, float] = field(default_factory=dict)
     array: float = 0.0
+    arrays: Mapping[str, float] = field(default_factory=dict)
     queued: float = 0.0
 
     def seconds(self, work: Work, dtype: str = "float32", kind: str = "", on_array: bool = False) -> float:
         """What the work takes by itself, begun where the device has nothing else to do."""
-        return max(self.calling(work, on_array), self.working(work, dtype, kind, on_array))
+        return max(self.calling(work, kind, on_array), self.working(work, dtype, kind, on_array))
 
-    def calling(self, work: Work, on_array: bool = False) -> float:
-        """What the thread that calls takes for the work, on a device that works beside it: the launches."""
-        return work.calls * (self.array if on_array and self.array else self.launch)
+    def calling(self, work: Work, kind: str = "", on_array: bool = False) -> float:
+        """The launches, which are the calling thread's on a device that works beside it."""
+        if on_array and self.array:
+            return work.calls * (self.arrays.get(kind) or self.array)
+        return work.calls * (self.launches.get(kind) or self.launch)
 
     def working(self, work: Work, dtype: str = "float32", kind: str = "", on_array: bool = False) -> float:
         """What the device takes: the kernels' own, and the longer one of computing and of moving bytes."""
         peak = self.flops.get(f"{dtype} {kind}") or self.flops.get(dtype) or self.flops["float32"]
         bandwidth = self.kinds.get(kind) or self.bandwidth
-        each = work.calls * self.queued if self.queued else self.calling(work, on_array)
+        each = work.calls * self.queued if self.queued else self.calling(work, kind, on_array)
         return each + max(work.flops / peak, (work.read + work.written) / bandwidth)
 
 
@@ -87,11 +92,7 @@ class Machine:
         one, other = task_of(source), task_of(destination)
         if one != other:
             return HOST if self.hosts.get(one) == self.hosts.get(other) else NETWORK
-        return NEAR if _type(source) == _type(destination) == "CPU" else BUS
-
-
-def _type(device: str) -> str:
-    return device.rpartition("/device:")[2].partition(":")[0]
+        return NEAR if type_of(source) == type_of(destination) == "CPU" else BUS
 
 
 # What is taken where nobody has measured: round numbers of a desktop of 2020, a GPU of that time and a network of 10 Gbit/s.

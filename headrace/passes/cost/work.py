@@ -70,7 +70,7 @@ def work_of(node: Node, flops: Flops = all_float_operations) -> Work:
         return _held(node, bodies, flops)
     if traits.feed or traits.constant or traits.handle or traits.of_shapes or (traits.identity and not traits.writes):
         return NOTHING
-    if traits.reads_buffer or not (node.outputs or traits.has_effect):
+    if traits.reads_buffer or not (node.inputs or node.outputs):  # no line of code, or none that calls
         return NOTHING
     if is_free_view(node):
         return Work(1.0)

@@ -10,6 +10,7 @@ import importlib
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Final
@@ -19,6 +20,7 @@ import torch
 from headrace.core.dtypes import DType, bfloat16, float16, float32, float64
 from headrace.core.errors import OpError
 from headrace.passes.cost import kind
+from headrace.passes.cost.model import CostModel
 from headrace.passes.cost.rates import BUS, HOST, NEAR, NETWORK, USUAL, Link, Machine, Rates
 from headrace.resources.state.memory import memory_limit
 from headrace.runtime.costs import keep, programs
@@ -93,10 +95,19 @@ class _Measurement:
     def rates(self) -> Rates:
         """All of them.  Launches are those on one thread; of speeds the better of one thread and all, as steps choose."""
         with having_threads(1):
-            launch = self._launch(False)
-            array = self._launch(True) if self._on_host else 0.0
+            launches = self._launches(False)
+            arrays = self._launches(True) if self._on_host else {}
+            launch, array = launches.pop(kind.PLAIN), arrays.pop(kind.PLAIN, 0.0)
             queued = 0.0 if self._on_host else self._queued()
-            bare = Rates({"float32": float("inf")}, float("inf"), launch, queued=queued)
+            bare = Rates(
+                {"float32": float("inf")},
+                float("inf"),
+                launch,
+                launches=launches,
+                array=array,
+                arrays=arrays,
+                queued=queued,
+            )
             flops, kinds = self._flops(bare), self._kinds(bare)
         threads = self._bench.worker.threads
         if self._on_host and threads > 1:
@@ -105,7 +116,7 @@ class _Measurement:
             flops = {name: max(speed, more[name]) for name, speed in flops.items()}
             kinds = {name: max(speed, faster[name]) for name, speed in kinds.items()}
         bandwidth = kinds.pop(kind.PLAIN)
-        return Rates(flops, bandwidth, launch, memory_limit(self._torch_device), kinds, array, queued)
+        return replace(bare, flops=flops, kinds=kinds, bandwidth=bandwidth, memory=memory_limit(self._torch_device))
 
     def _size(self, sizes: Mapping[str, int]) -> int:
         return sizes.get(self._torch_device.type, sizes[""])
@@ -113,10 +124,24 @@ class _Measurement:
     def _probe(self, make: Callable[[], Made], arrays: bool = False, numbers: int = 8) -> Probe:
         return self._bench.probe(self._type, make, arrays, numbers)
 
-    def _launch(self, arrays: bool) -> float:
-        """What the calling thread takes for a node."""
-        probe = self._probe(programs.tiny_step, arrays)
-        return probe.seconds(SHARE, self._clock, waits=False) / probe.nodes
+    def _launches(self, arrays: bool) -> dict[str, float]:
+        """What the calling thread takes for a node of each kind that has next to no work."""
+        makes = {
+            kind.PLAIN: programs.mixture,
+            kind.PRODUCT: partial(programs.product, 4, 8, float32),
+            kind.CONVOLUTION: partial(programs.convolution, 1, float32, 4, 2),
+            kind.POOLING: partial(programs.pooling, 1, 4, 2),
+            kind.FUNCTION: partial(programs.function, 4, 8),
+            kind.MOVEMENT: partial(programs.movement, 4, 8),
+            kind.ROWS: partial(programs.rows, 8, 4, 2),
+            kind.RANDOM: partial(programs.drawing, 8),
+        }
+        found = {}
+        for name, make in makes.items():
+            probe = self._probe(make, arrays)
+            if not arrays or probe.program.on_arrays:
+                found[name] = probe.seconds(SHARE / 4, self._clock, waits=False) / probe.nodes
+        return found
 
     def _queued(self) -> float:
         """What the device takes for a kernel without work, as a part of a graph of kernels that is launched as one."""
@@ -137,7 +162,7 @@ class _Measurement:
     def _bandwidth(self, make: Callable[[], Made], bare: Rates, numbers: int = 8) -> float:
         """Bytes a second, launches not counted."""
         probe = self._probe(make, numbers=numbers)
-        seconds = probe.seconds(SHARE, self._clock) - bare.working(probe.work)
+        seconds = probe.seconds(SHARE, self._clock) - self._begun(probe, bare)
         return (probe.work.read + probe.work.written) / max(seconds, 1e-9)
 
     def _flops(self, bare: Rates) -> dict[str, float]:
@@ -155,7 +180,12 @@ class _Measurement:
 
     def _rate(self, make: Callable[[], Made], bare: Rates) -> float:
         probe = self._probe(make)
-        return probe.work.flops / max(probe.seconds(SHARE, self._clock) - bare.working(probe.work), 1e-9)
+        return probe.work.flops / max(probe.seconds(SHARE, self._clock) - self._begun(probe, bare), 1e-9)
+
+    def _begun(self, probe: Probe, bare: Rates) -> float:
+        """What the nodes of a probe take beside their work."""
+        costs = CostModel(Machine({"CPU": bare}, {}))
+        return sum(costs.working(node, "CPU") for node in probe.program.lines.values())
 
     def _kinds(self, bare: Rates) -> dict[str, float]:
         rows, large = self._size(ROWS), self._size(LARGE)

@@ -91,7 +91,7 @@ def to_json(machine: Machine) -> dict[str, Any]:
     return {
         "rates": {
             name: {
-                "flops": dict(rates.flops), "kinds": dict(rates.kinds),
+                **{field: dict(getattr(rates, field)) for field in _MAPPINGS},
                 **{field: getattr(rates, field) for field in _PLAIN},
             }
             for name, rates in machine.rates.items()
@@ -107,20 +107,20 @@ def of_json(data: Any) -> Machine:
     """The inverse of `to_json`.  Raises ValueError, TypeError, KeyError or AttributeError for anything else."""
     rates = {
         str(name): Rates(
-            _speeds(one["flops"]), _speed(one["bandwidth"]), _number(one["launch"]), int(_number(one["memory"])),
-            _speeds(one["kinds"]), _number(one["array"]), _number(one["queued"]),
+            **{field: _speeds(one[field]) for field in _MAPPINGS}, **{field: _number(one[field]) for field in _PLAIN}
         )
         for name, one in data["rates"].items()
-    }  # fmt: skip
+    }
     links = {
         name: Link(_number(data["links"][name]["latency"]), _speed(data["links"][name]["bandwidth"])) for name in _LINKS
     }
-    if "CPU" not in rates or any("float32" not in one.flops for one in rates.values()):
-        raise ValueError("there are no float operations of float32 on a CPU in it")
+    if "CPU" not in rates or any("float32" not in one.flops or not one.bandwidth for one in rates.values()):
+        raise ValueError("a device has no speed in float32, or there is no CPU")
     return Machine(rates, links, step=_number(data["step"]))
 
 
 _PLAIN: Final = ("bandwidth", "launch", "memory", "array", "queued")
+_MAPPINGS: Final = ("flops", "kinds", "launches", "arrays")
 _LINKS: Final = (NEAR, BUS, HOST, NETWORK)
 
 
@@ -132,7 +132,7 @@ def _number(value: Any) -> float:
 
 def _speed(value: Any) -> float:
     if _number(value) == 0:
-        raise ValueError("a speed is more than 0")
+        raise ValueError("a speed and a launch are more than 0")
     return float(value)
 
 

@@ -25,22 +25,14 @@ def _int(value: int) -> Tensor:
     return raw_ops.Const(value=np.int32(value), dtype=int32)
 
 
-def tiny_step(batch: int = 4, width: int = 8) -> Made:
-    """Forward and backward through two small layers, as a training step has them: next to no work."""
-    x, labels = _fed([batch, width]), _fed([batch], int32)
-    first, second, bias = _fed([width, width]), _fed([width, width]), _fed([width])
-    hidden = raw_ops.Relu(raw_ops.BiasAdd(raw_ops.MatMul(x, first), bias))
-    logits = raw_ops.BiasAdd(raw_ops.MatMul(hidden, second), bias)
-    losses, slopes = raw_ops.SparseSoftmaxCrossEntropyWithLogits(logits, labels)
-    loss = raw_ops.Mean(losses, _ints([0]))
-    scale = _fed([])
-    slopes = raw_ops.Mul(slopes, scale)
-    back = raw_ops.ReluGrad(raw_ops.MatMul(slopes, second, transpose_b=True), hidden)
-    grads = [
-        raw_ops.MatMul(hidden, slopes, transpose_a=True), raw_ops.BiasAddGrad(slopes),
-        raw_ops.MatMul(x, back, transpose_a=True), raw_ops.BiasAddGrad(back),
-    ]  # fmt: skip
-    return [x, labels, first, second, bias, scale], [loss, *grads]
+def mixture(batch: int = 4, width: int = 8) -> Made:
+    """What stands between the products of a training step: next to no work."""
+    x, y, bias, scale = _fed([batch, width]), _fed([batch, width]), _fed([width]), _fed([])
+    hidden = raw_ops.Relu(raw_ops.BiasAdd(x, bias))
+    back = raw_ops.Mul(raw_ops.ReluGrad(y, hidden), scale)
+    total = raw_ops.AddN([back, raw_ops.Sub(hidden, y)])
+    mean = raw_ops.Mean(raw_ops.Square(total), _ints([0]))
+    return [x, y, bias, scale], [mean, raw_ops.BiasAddGrad(back), raw_ops.Sum(raw_ops.Neg(total), _ints([0]))]
 
 
 def chain(length: int, shape: Sequence[int]) -> Made:

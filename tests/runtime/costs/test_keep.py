@@ -12,7 +12,10 @@ from headrace.runtime.costs import calibrate, keep
 
 MACHINE = Machine(
     {
-        "CPU": Rates({"float32": 2e11, "float32 convolution": 1e11}, 2e10, 3e-6, 1 << 34, {"pooling": 5e9}, 5e-7),
+        "CPU": Rates(
+            {"float32": 2e11, "float32 convolution": 1e11}, 2e10, 3e-6, 1 << 34, {"pooling": 5e9}, {"pooling": 2e-6}, 5e-7,
+            {"product": 1e-6},
+        ),
         "GPU": Rates({"float32": 3e14}, 3e12, 8e-6, queued=2e-6),
     },
     {NEAR: Link(1e-6, 1e10), BUS: Link(1e-5, 2e10), HOST: Link(5e-5, 3e9), NETWORK: Link(2e-4, 1e9)}, step=1e-5,
