@@ -1,8 +1,8 @@
 """Predicted beside measured step times of the models, on a CPU or one GPU: is the cost model any good?
 
 For each model: what a step takes (the median and the least of many); what is predicted from what its nodes compute and move and
-what this machine can do (*static*); and what is predicted from nodes that were measured in ten steps (*measured*).  On a GPU also
-the compiled step.  Its prediction fuses all nodes between products, convolutions, pools and rows of tables: such a group is one
+what this machine can do (*static*); and what is predicted from nodes that were measured in three to ten steps (*measured*).  On a
+GPU also the compiled step.  Its prediction fuses all nodes between products, convolutions, pools and rows of tables: such a group is one
 kernel, which reads what comes from outside and writes what is used outside, and the step has one launch.
 
 Ends within `--minutes`: models that do not fit are skipped, with a note.  `--clock processor` counts the processor's time of one
@@ -30,7 +30,8 @@ from benchmarks._peers import tf1_peer, workload
 from headrace.runtime.costs import calibrate, keep
 from headrace.runtime.session import step_costs
 
-RUNS = 10  # that are measured for a prediction
+RUNS = 10  # at most, that are measured for a prediction
+LEAST = 3
 MARGIN_S = 15.0  # kept back for what is under way when the time is over
 
 
@@ -97,10 +98,11 @@ def _measure(one: workload.Workload, threads: int, options: argparse.Namespace, 
             step = partial(session.run, fetches, feeds)
             static = session.predict_cost(fetches, feeds, use_measured=False)
             _sample(step, clock, options.seconds / 4, 12)  # caches are cold, and threads are chosen
-            times = _sample(step, clock, options.seconds / 2, 3)
-            session.costs.add(_costs(session, fetches, feeds, options))
+            times = _sample(step, clock, options.seconds / 2, LEAST)
+            runs = min(RUNS, max(LEAST, int(options.seconds / statistics.median(times))))
+            session.costs.add(_costs(session, fetches, feeds, runs, options))
             measured = session.predict_cost(fetches, feeds)
-            times += _sample(step, clock, options.seconds / 2, 3)
+            times += _sample(step, clock, options.seconds / 2, LEAST)
     finally:
         gc.collect()
     return {
@@ -131,25 +133,25 @@ def _model(one: workload.Workload) -> tuple[Any, dict[Any, Any], Callable[[Any],
 
 
 def _sample(step: Callable[[], Any], clock: Callable[[], float], seconds: float, least: int) -> list[float]:
-    """Times of steps, one after the other, for so long; so many at least, unless a step takes seconds."""
+    """Times of steps, one after the other, for so long; so many at least, unless that takes twice as long."""
     times: list[float] = []
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < (least if time.perf_counter() < end + seconds else 2):
+    while (now := time.perf_counter()) < end or len(times) < (least if now < end + seconds else 1):
         begin = clock()
         step()
         times.append(clock() - begin)
     return times
 
 
-def _costs(session: Any, fetches: Any, feeds: Any, options: argparse.Namespace) -> Any:
+def _costs(session: Any, fetches: Any, feeds: Any, runs: int, options: argparse.Namespace) -> Any:
     """What the nodes of a step take, by the clock of the benchmark."""
     if options.clock != "processor":
-        return session.measure_costs(fetches, feeds, RUNS)
+        return session.measure_costs(fetches, feeds, runs)
     master = session._master
     flat = importlib.import_module("headrace.client.fetch").Fetches(session.graph, fetches)
     plan = master.plan(list(feeds), flat.tensors, flat.targets)
     call = session._make_call(flat, list(feeds))
-    return step_costs.measure(plan, call.feed(list(feeds.values())), master.planner, RUNS, time.thread_time_ns)
+    return step_costs.measure(plan, call.feed(list(feeds.values())), master.planner, runs, time.thread_time_ns)
 
 
 # ---- what it means

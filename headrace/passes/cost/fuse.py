@@ -12,8 +12,8 @@ from typing import Final
 
 from headrace.core.device import type_of
 from headrace.passes.bodies import held_bodies
-from headrace.passes.cost.kind import CONVOLUTION, POOLING, PRODUCT, RANDOM, ROWS, kind_of
 from headrace.passes.cost.model import CostModel
+from headrace.passes.cost.use import CONVOLUTION, POOLING, PRODUCT, RANDOM, ROWS, use_of
 from headrace.passes.cost.work import NOTHING, size_of
 from headrace.passes.step_graph import Node, Value
 
@@ -25,7 +25,7 @@ class FusedCosts:
 
     def __init__(self, nodes: Sequence[Node], fetches: Collection[Value], model: CostModel) -> None:
         self._model = model
-        self._apart = {n for n in nodes if kind_of(n) in _APART or held_bodies(n)}
+        self._apart = {n for n in nodes if use_of(n) in _APART or held_bodies(n)}
         self._kernel: dict[Node, Node] = {}  # of a fused node: another one of its kernel, or itself
         self._join(nodes)
         self._bytes: dict[Node, float] = {}  # by the first node of each kernel

@@ -10,10 +10,10 @@ from typing import Final
 
 from headrace.passes.arrays import is_small
 from headrace.passes.bodies import held_bodies
-from headrace.passes.cost.kind import kind_of
 from headrace.passes.cost.measured import Measured, key_of
 from headrace.passes.cost.product import all_float_operations
 from headrace.passes.cost.rates import USUAL, Machine
+from headrace.passes.cost.use import use_of
 from headrace.passes.cost.work import NOTHING, Flops, Work, iterations, size_of, work_of
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -61,7 +61,7 @@ class CostModel:
             return 0.0
         rates = self.machine.rates_of(device_type)
         on_array = bool(rates.array) and may_be_array(node)
-        return rates.working(work, _product_type(node), kind_of(node), on_array)
+        return rates.working(work, _product_type(node), use_of(node), on_array)
 
     def calling(self, node: Node, device_type: str) -> float:
         """What the calling thread takes to begin the node on a device that works beside it; 0 where it works itself."""
@@ -74,7 +74,7 @@ class CostModel:
         bodies = held_bodies(node)
         if bodies:
             return self._of_bodies(node, bodies, lambda n: self.calling(n, device_type))
-        return rates.calling(self.work(node), kind_of(node))
+        return rates.calling(self.work(node), use_of(node))
 
     def _of_bodies(self, node: Node, bodies: list[StepGraph], seconds: Callable[[Node], float]) -> float:
         """All iterations of a loop; of a conditional the branch that takes longer."""

@@ -14,13 +14,13 @@ from headrace.passes.cost.work import Work
 class Rates:
     """Of one type of device.
 
-    ``flops``: float operations a second, by the type of the product (float32, bfloat16 ...), and by that and a kind of node
-    (float32 convolution) where a kind has a rate of its own.
+    ``flops``: float operations a second, by the type of the product (float32, bfloat16 ...), and by that and the use that a node
+    makes of the device (float32 convolution), where that has a rate of its own.
     ``bandwidth``: bytes of its memory a second.  ``launch``: seconds that a kernel takes which has nothing to do.
     ``memory``: bytes; 0 if nobody has said how many.
-    ``kinds``: bytes a second of nodes of certain kinds (`kind_of`); others take ``bandwidth``.
-    ``launches``: of certain kinds; others take ``launch``.
-    ``array``: the launch of a kernel on arrays; 0 where there are none.  ``arrays``: of certain kinds.
+    ``bandwidths``: bytes a second for certain uses (`use_of`); others take ``bandwidth``.
+    ``launches``: for certain uses; others take ``launch``.
+    ``array``: the launch of a kernel on arrays; 0 where there are none.  ``arrays``: of certain bandwidths.
     ``queued``: of a device that works beside the thread that calls it, the seconds that it takes for a kernel itself; then
     launches are the thread's.  0 for a device that works on that thread.
     """
@@ -29,27 +29,27 @@ class Rates:
     bandwidth: float
     launch: float
     memory: int = 0
-    kinds: Mapping[str, float] = field(default_factory=dict)
+    bandwidths: Mapping[str, float] = field(default_factory=dict)
     launches: Mapping[str, float] = field(default_factory=dict)
     array: float = 0.0
     arrays: Mapping[str, float] = field(default_factory=dict)
     queued: float = 0.0
 
-    def seconds(self, work: Work, dtype: str = "float32", kind: str = "", on_array: bool = False) -> float:
+    def seconds(self, work: Work, dtype: str = "float32", use: str = "", on_array: bool = False) -> float:
         """What the work takes by itself, begun where the device has nothing else to do."""
-        return max(self.calling(work, kind, on_array), self.working(work, dtype, kind, on_array))
+        return max(self.calling(work, use, on_array), self.working(work, dtype, use, on_array))
 
-    def calling(self, work: Work, kind: str = "", on_array: bool = False) -> float:
+    def calling(self, work: Work, use: str = "", on_array: bool = False) -> float:
         """The launches, which are the calling thread's on a device that works beside it."""
         if on_array and self.array:
-            return work.calls * (self.arrays.get(kind) or self.array)
-        return work.calls * (self.launches.get(kind) or self.launch)
+            return work.calls * (self.arrays.get(use) or self.array)
+        return work.calls * (self.launches.get(use) or self.launch)
 
-    def working(self, work: Work, dtype: str = "float32", kind: str = "", on_array: bool = False) -> float:
+    def working(self, work: Work, dtype: str = "float32", use: str = "", on_array: bool = False) -> float:
         """What the device takes: the kernels' own, and the longer one of computing and of moving bytes."""
-        peak = self.flops.get(f"{dtype} {kind}") or self.flops.get(dtype) or self.flops["float32"]
-        bandwidth = self.kinds.get(kind) or self.bandwidth
-        each = work.calls * self.queued if self.queued else self.calling(work, kind, on_array)
+        peak = self.flops.get(f"{dtype} {use}") or self.flops.get(dtype) or self.flops["float32"]
+        bandwidth = self.bandwidths.get(use) or self.bandwidth
+        each = work.calls * self.queued if self.queued else self.calling(work, use, on_array)
         return each + max(work.flops / peak, (work.read + work.written) / bandwidth)
 
 

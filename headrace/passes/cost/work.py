@@ -14,8 +14,8 @@ from typing import Any, Final
 from headrace.core.dtypes import resource, string, variant
 from headrace.passes.bodies import held_bodies
 from headrace.passes.cost.float_operation import UnknownShape
-from headrace.passes.cost.kind import READS_ROWS, is_free_view
 from headrace.passes.cost.product import all_float_operations
+from headrace.passes.cost.use import READS_ROWS, is_free_view
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 ASSUMED: Final = 32  # of an unknown dimension; a round number

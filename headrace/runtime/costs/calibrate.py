@@ -19,7 +19,7 @@ import torch
 
 from headrace.core.dtypes import DType, bfloat16, float16, float32, float64
 from headrace.core.errors import OpError
-from headrace.passes.cost import kind
+from headrace.passes.cost import use
 from headrace.passes.cost.model import CostModel
 from headrace.passes.cost.rates import BUS, HOST, NEAR, NETWORK, USUAL, Link, Machine, Rates
 from headrace.resources.state.memory import memory_limit
@@ -97,7 +97,7 @@ class _Measurement:
         with having_threads(1):
             launches = self._launches(False)
             arrays = self._launches(True) if self._on_host else {}
-            launch, array = launches.pop(kind.PLAIN), arrays.pop(kind.PLAIN, 0.0)
+            launch, array = launches.pop(use.PLAIN), arrays.pop(use.PLAIN, 0.0)
             queued = 0.0 if self._on_host else self._queued()
             bare = Rates(
                 {"float32": float("inf")},
@@ -108,15 +108,17 @@ class _Measurement:
                 arrays=arrays,
                 queued=queued,
             )
-            flops, kinds = self._flops(bare), self._kinds(bare)
+            flops, bandwidths = self._flops(bare), self._bandwidths(bare)
         threads = self._bench.worker.threads
         if self._on_host and threads > 1:
             with having_threads(threads):
-                more, faster = self._flops(bare), self._kinds(bare)
+                more, faster = self._flops(bare), self._bandwidths(bare)
             flops = {name: max(speed, more[name]) for name, speed in flops.items()}
-            kinds = {name: max(speed, faster[name]) for name, speed in kinds.items()}
-        bandwidth = kinds.pop(kind.PLAIN)
-        return replace(bare, flops=flops, kinds=kinds, bandwidth=bandwidth, memory=memory_limit(self._torch_device))
+            bandwidths = {name: max(speed, faster[name]) for name, speed in bandwidths.items()}
+        bandwidth = bandwidths.pop(use.PLAIN)
+        return replace(
+            bare, flops=flops, bandwidths=bandwidths, bandwidth=bandwidth, memory=memory_limit(self._torch_device)
+        )
 
     def _size(self, sizes: Mapping[str, int]) -> int:
         return sizes.get(self._torch_device.type, sizes[""])
@@ -125,16 +127,17 @@ class _Measurement:
         return self._bench.probe(self._type, make, arrays, numbers)
 
     def _launches(self, arrays: bool) -> dict[str, float]:
-        """What the calling thread takes for a node of each kind that has next to no work."""
+        """What the calling thread takes for a node of each use that has next to no work."""
         makes = {
-            kind.PLAIN: programs.mixture,
-            kind.PRODUCT: partial(programs.product, 4, 8, float32),
-            kind.CONVOLUTION: partial(programs.convolution, 1, float32, 4, 2),
-            kind.POOLING: partial(programs.pooling, 1, 4, 2),
-            kind.FUNCTION: partial(programs.function, 4, 8),
-            kind.MOVEMENT: partial(programs.movement, 4, 8),
-            kind.ROWS: partial(programs.rows, 8, 4, 2),
-            kind.RANDOM: partial(programs.drawing, 8),
+            use.PLAIN: partial(programs.chain, CHAIN, [SMALL]) if arrays else programs.mixture,
+            use.SUM: partial(programs.sums, 4, 8),
+            use.PRODUCT: partial(programs.product, 4, 8, float32),
+            use.CONVOLUTION: partial(programs.convolution, 1, float32, 4, 2),
+            use.POOLING: partial(programs.pooling, 1, 4, 2),
+            use.FUNCTION: partial(programs.function, 4, 8),
+            use.MOVEMENT: partial(programs.movement, 4, 8),
+            use.ROWS: partial(programs.rows, 8, 4, 2),
+            use.RANDOM: partial(programs.drawing, 8),
         }
         found = {}
         for name, make in makes.items():
@@ -152,11 +155,11 @@ class _Measurement:
         probe.program.call(*probe.inputs)
         torch.cuda.synchronize()
         with torch.cuda.graph(graph):
-            kept = probe.program.call(*probe.inputs)
+            results = probe.program.call(*probe.inputs)
         finish = waiting([self._torch_device])
         assert finish is not None
         seconds = shortest(graph.replay, finish, SHARE, self._clock) / probe.nodes
-        del kept
+        del results  # the graph writes into their memory
         return seconds
 
     def _bandwidth(self, make: Callable[[], Made], bare: Rates, numbers: int = 8) -> float:
@@ -171,7 +174,7 @@ class _Measurement:
             many = partial(programs.product, self._size(ROWS), self._size(ROWS), dtype)
             pictures = partial(programs.convolution, self._size(PICTURES), dtype)
             found[dtype.name] = self._rate(many, bare)
-            found[f"{dtype.name} {kind.CONVOLUTION}"] = self._rate(pictures, bare)
+            found[f"{dtype.name} {use.CONVOLUTION}"] = self._rate(pictures, bare)
         return found
 
     def _types(self) -> Sequence[DType]:
@@ -187,19 +190,20 @@ class _Measurement:
         costs = CostModel(Machine({"CPU": bare}, {}))
         return sum(costs.working(node, "CPU") for node in probe.program.lines.values())
 
-    def _kinds(self, bare: Rates) -> dict[str, float]:
+    def _bandwidths(self, bare: Rates) -> dict[str, float]:
         rows, large = self._size(ROWS), self._size(LARGE)
         table = large // 64
         makes = {
-            kind.PLAIN: partial(programs.sweep, 4, large),
-            kind.PRODUCT: partial(programs.product, 8, rows * 2, float32),
-            kind.POOLING: partial(programs.pooling, self._size(PICTURES) * 4),
-            kind.FUNCTION: partial(programs.function, rows),
-            kind.MOVEMENT: partial(programs.movement, rows),
-            kind.ROWS: partial(programs.rows, table, table // 4),
-            kind.RANDOM: partial(programs.drawing, large // 4),
+            use.PLAIN: partial(programs.sweep, 4, large),
+            use.SUM: partial(programs.sums, rows, 1024),
+            use.PRODUCT: partial(programs.product, 8, rows * 2, float32),
+            use.POOLING: partial(programs.pooling, self._size(PICTURES) * 4),
+            use.FUNCTION: partial(programs.function, rows),
+            use.MOVEMENT: partial(programs.movement, rows),
+            use.ROWS: partial(programs.rows, table, table // 4),
+            use.RANDOM: partial(programs.drawing, large // 4),
         }
-        below = {kind.ROWS: table}
+        below = {use.ROWS: table}
         return {name: self._bandwidth(make, bare, below.get(name, 8)) for name, make in makes.items()}
 
 

@@ -120,7 +120,7 @@ def of_json(data: Any) -> Machine:
 
 
 _PLAIN: Final = ("bandwidth", "launch", "memory", "array", "queued")
-_MAPPINGS: Final = ("flops", "kinds", "launches", "arrays")
+_MAPPINGS: Final = ("flops", "bandwidths", "launches", "arrays")
 _LINKS: Final = (NEAR, BUS, HOST, NETWORK)
 
 

@@ -26,13 +26,18 @@ def _int(value: int) -> Tensor:
 
 
 def mixture(batch: int = 4, width: int = 8) -> Made:
-    """What stands between the products of a training step: next to no work."""
+    """What stands between the products of a training step, sums left out: next to no work."""
     x, y, bias, scale = _fed([batch, width]), _fed([batch, width]), _fed([width]), _fed([])
     hidden = raw_ops.Relu(raw_ops.BiasAdd(x, bias))
     back = raw_ops.Mul(raw_ops.ReluGrad(y, hidden), scale)
     total = raw_ops.AddN([back, raw_ops.Sub(hidden, y)])
-    mean = raw_ops.Mean(raw_ops.Square(total), _ints([0]))
-    return [x, y, bias, scale], [mean, raw_ops.BiasAddGrad(back), raw_ops.Sum(raw_ops.Neg(total), _ints([0]))]
+    return [x, y, bias, scale], [raw_ops.Neg(raw_ops.Square(raw_ops.AddV2(total, x)))]
+
+
+def sums(rows: int, columns: int) -> Made:
+    """Sums over rows and over columns."""
+    x = _fed([rows, columns])
+    return [x], [raw_ops.BiasAddGrad(x), raw_ops.Mean(x, _ints([1])), raw_ops.Sum(x, _ints([0, 1]))]
 
 
 def chain(length: int, shape: Sequence[int]) -> Made:

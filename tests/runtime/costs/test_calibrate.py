@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from headrace.core.dtypes import float32
-from headrace.passes.cost.kind import CONVOLUTION, KINDS
 from headrace.passes.cost.rates import BUS, HOST, NEAR, NETWORK, Link
+from headrace.passes.cost.use import CONVOLUTION, USES
 from headrace.runtime.costs import calibrate, programs
 from headrace.runtime.costs.probe import Bench, shortest
 
@@ -33,9 +33,16 @@ def test_all_figures_are_measured(small, monkeypatch):
     machine = calibrate.measure(2)
     rates = machine.rates["CPU"]
     assert rates.flops.keys() == {"float32", "float64", "float32 convolution", "float64 convolution"}
-    assert {*rates.launches} == {*KINDS}
-    assert {*rates.kinds, CONVOLUTION} == {*KINDS}
-    numbers = [*rates.flops.values(), *rates.kinds.values(), rates.bandwidth, rates.launch, rates.array, rates.memory]
+    assert {*rates.launches} == {*USES}
+    assert {*rates.bandwidths, CONVOLUTION} == {*USES}
+    numbers = [
+        *rates.flops.values(),
+        *rates.bandwidths.values(),
+        rates.bandwidth,
+        rates.launch,
+        rates.array,
+        rates.memory,
+    ]
     assert all(0 < number < float("inf") for number in numbers)
     assert rates.launch < 1e-2
     assert rates.queued == 0
@@ -66,7 +73,7 @@ def test_a_probe_runs_as_a_step_does_and_knows_its_work(bench):
 @pytest.mark.parametrize(
     ("make", "types"),
     [
-        (programs.mixture, {"BiasAdd", "Relu", "Sum", "ReluGrad"}),
+        (programs.mixture, {"BiasAdd", "Relu", "AddN", "ReluGrad"}),
         (partial(programs.convolution, 1, float32, 4, 2), {"Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"}),
         (partial(programs.pooling, 1, 4, 2), {"MaxPool", "MaxPoolGrad"}),
         (partial(programs.rows, 8, 4, 2), {"GatherV2", "UnsortedSegmentSum"}),

@@ -58,7 +58,7 @@ def wrong():
     yield json.dumps({**whole, "step": -1})
     yield json.dumps({**whole, "step": float("nan")})
     yield json.dumps({**whole, "step": "1"})
-    for field, value in (("bandwidth", 0), ("launch", None), ("flops", {}), ("kinds", {"pooling": True})):
+    for field, value in (("bandwidth", 0), ("launch", None), ("flops", {}), ("bandwidths", {"pooling": True})):
         yield json.dumps({**whole, "rates": {"CPU": {**whole["rates"]["CPU"], field: value}}})
 
 

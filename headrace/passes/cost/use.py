@@ -1,4 +1,4 @@
-"""Kinds of nodes that use a device in different ways, so that each kind has a rate of its own; what is none is element-wise.
+"""How nodes use a device: in a few ways that each have rates of their own.  What is none of them works by elements.
 
 Named here and nowhere else: which ops multiply, pool, move values or rows of tables, and which views may cost a copy.
 """
@@ -10,7 +10,8 @@ from typing import Final
 from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node
 
-PLAIN: Final = ""  # element-wise, and sums: as fast as memory
+PLAIN: Final = ""  # element-wise: as fast as memory
+SUM: Final = "sum"
 PRODUCT: Final = "product"
 CONVOLUTION: Final = "convolution"
 POOLING: Final = "pooling"
@@ -18,8 +19,9 @@ FUNCTION: Final = "function"  # by elements, and slower than memory: exponential
 MOVEMENT: Final = "movement"  # copies of values in another order
 ROWS: Final = "rows"  # of a table, by their numbers
 RANDOM: Final = "random"
-KINDS: Final = (PRODUCT, CONVOLUTION, POOLING, FUNCTION, MOVEMENT, ROWS, RANDOM)
+USES: Final = (SUM, PRODUCT, CONVOLUTION, POOLING, FUNCTION, MOVEMENT, ROWS, RANDOM)
 
+_SUMS = "Sum Mean Max Min Prod All Any ArgMax ArgMin L2Loss EuclideanNorm BiasAddGrad"
 _PRODUCTS = (
     "MatMul BatchMatMul BatchMatMulV2 SparseMatMul SparseTensorDenseMatMul Einsum _AddProduct _ApplyProduct "
     "_ApplyMomentumProduct _Attention _AttentionGrad"
@@ -45,19 +47,19 @@ _MOVEMENTS = (
 _READS_ROWS = "Gather GatherV2 GatherNd ResourceGather ResourceGatherNd"
 _ADDS_ROWS = "UnsortedSegmentSum UnsortedSegmentMax SegmentSum ScatterNd _GatherGrad"
 _BY_NAME: Final = {
-    name: kind
-    for kind, names in (
-        (PRODUCT, _PRODUCTS), (CONVOLUTION, _CONVOLUTIONS), (POOLING, _POOLINGS), (FUNCTION, _FUNCTIONS),
+    name: use
+    for use, names in (
+        (SUM, _SUMS), (PRODUCT, _PRODUCTS), (CONVOLUTION, _CONVOLUTIONS), (POOLING, _POOLINGS), (FUNCTION, _FUNCTIONS),
         (MOVEMENT, _MOVEMENTS), (ROWS, f"{_READS_ROWS} {_ADDS_ROWS}"),
     )
     for name in names.split()
 }  # fmt: skip
 READS_ROWS: Final = Ops(*_READS_ROWS.split())  # of their first input, no more than they hand out
-_SUMS = Ops("AddN", "AccumulateNV2")  # which hand a single input on as it is
+_MANY = Ops("AddN", "AccumulateNV2")  # which hand a single input on as it is
 _CASTS = Ops("Cast")
 
 
-def kind_of(node: Node) -> str:
+def use_of(node: Node) -> str:
     """How a node uses its device."""
     known = _BY_NAME.get(node.type)
     if known is not None:
@@ -70,6 +72,6 @@ def is_free_view(node: Node) -> bool:
     """Whether a node only hands memory on, in another shape or under another name."""
     if not node.op_def.traits.view:
         return False
-    if node in _SUMS:
+    if node in _MANY:
         return len(node.inputs) == 1
     return not (node in _CASTS and node.inputs[0].dtype.base_dtype != node.outputs[0].dtype.base_dtype)
