@@ -1,9 +1,9 @@
 """Predicted beside measured step times of the models, on a CPU or one GPU: is the cost model any good?
 
 For each model: what a step takes (the median and the least of many); what is predicted from what its nodes compute and move and
-what this machine can do (*static*); and what is predicted from nodes that were measured in three to ten steps (*measured*).  On a
-GPU also the compiled step.  Its prediction fuses all nodes between products, convolutions, pools and rows of tables: such a group is one
-kernel, which reads what comes from outside and writes what is used outside, and the step has one launch.
+what this machine can do (*static*); and what is predicted from nodes that were measured in three to ten steps (*measured*).  On
+a GPU also the compiled step.  Its prediction fuses all nodes between products, convolutions, pools and rows of tables: such a
+group is one kernel, which reads what comes from outside and writes what is used outside, and the step has one launch.
 
 Ends within `--minutes`: models that do not fit are skipped, with a note.  `--clock processor` counts the processor's time of one
 thread instead of the time that passes, for a machine on which other programs run (CPU only).

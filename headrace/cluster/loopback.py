@@ -28,6 +28,7 @@ def measure(calls: int = CALLS, large: int = LARGE) -> tuple[float, float]:
     try:
         client = open_endpoint()
         try:
+            assert server.address is not None  # it was told to listen
             peer = client.connect(server.address)
             _ask(peer)
             latency = min(_round_trips(peer, calls // ROUNDS) for _ in range(ROUNDS)) / 2

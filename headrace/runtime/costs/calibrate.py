@@ -29,7 +29,7 @@ from headrace.runtime.host.device import waiting
 from headrace.runtime.host.threads import default_threads, having_threads
 
 log = logging.getLogger("headrace.costs")
-SHARE: Final = 0.25  # seconds for one figure
+SHARE: Final = 0.15  # seconds for one figure
 LARGE: Final = {"cpu": 1 << 22, "": 1 << 26}  # elements of large values, by torch's type; "": of any accelerator
 ROWS: Final = {"cpu": 1024, "": 8192}  # of matrices
 PICTURES: Final = {"cpu": 4, "": 128}
@@ -149,15 +149,15 @@ class _Measurement:
     def _queued(self) -> float:
         """What the device takes for a kernel without work, as a part of a graph of kernels that is launched as one."""
         probe = self._probe(partial(programs.chain, CHAIN, [SMALL]))
-        if self._torch_device.type != "cuda":
-            return min(USUAL.rates["GPU"].launch, probe.seconds(SHARE, self._clock) / probe.nodes)
-        graph = torch.cuda.CUDAGraph()
-        probe.program.call(*probe.inputs)
-        torch.cuda.synchronize()
-        with torch.cuda.graph(graph):
-            results = probe.program.call(*probe.inputs)
+        if self._torch_device.type != "cuda":  # no graphs of kernels: as much as a kernel takes with its launch
+            return probe.seconds(SHARE, self._clock) / probe.nodes
         finish = waiting([self._torch_device])
         assert finish is not None
+        probe.program.call(*probe.inputs)
+        finish()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # other threads may go on meanwhile
+            results = probe.program.call(*probe.inputs)
         seconds = shortest(graph.replay, finish, SHARE, self._clock) / probe.nodes
         del results  # the graph writes into their memory
         return seconds

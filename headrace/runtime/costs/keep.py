@@ -107,8 +107,16 @@ def of_json(data: Any) -> Machine:
     """The inverse of `to_json`.  Raises ValueError, TypeError, KeyError or AttributeError for anything else."""
     rates = {
         str(name): Rates(
-            **{field: _speeds(one[field]) for field in _MAPPINGS}, **{field: _number(one[field]) for field in _PLAIN}
-        )
+            _speeds(one["flops"]),
+            _number(one["bandwidth"]),
+            _number(one["launch"]),
+            int(_number(one["memory"])),
+            _speeds(one["bandwidths"]),
+            _speeds(one["launches"]),
+            _number(one["array"]),
+            _speeds(one["arrays"]),
+            _number(one["queued"]),
+        )  # fmt: skip
         for name, one in data["rates"].items()
     }
     links = {

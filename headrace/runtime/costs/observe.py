@@ -40,7 +40,7 @@ class Stopwatch(Recorder):
 
     def __init__(self, torch_device: Callable[[str], Any], clock: Clock = perf_counter_ns) -> None:
         """``clock``: gives nanoseconds; ``time.thread_time_ns`` leaves out what other processes take, on one thread."""
-        self.clock = clock  # type: ignore[misc]  # generated code asks the recorder for it
+        self.clock = clock  # generated code asks the recorder for it
         super().__init__(torch_device)
 
     def start(self) -> None:

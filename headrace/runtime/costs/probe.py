@@ -110,7 +110,7 @@ class Bench:
         with graph.as_default(), graph.device(device):
             feeds, fetches = make()
         options = Options(
-            [device, *self.worker.device_names],
+            list(dict.fromkeys([device, *self.worker.device_names])),
             self.worker.evaluate,
             self.worker.has_kernel,
             simplify=False,

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from headrace.core.dtypes import DType, float32, int32
 from headrace.graph import raw_ops
-from headrace.graph.operation import Tensor
 from headrace.runtime.costs.probe import Made
 
 
-def _fed(shape: Sequence[int], dtype: DType = float32) -> Tensor:
+def _fed(shape: Sequence[int], dtype: DType = float32) -> Any:
     return raw_ops.Placeholder(dtype=dtype, shape=shape)
 
 
-def _ints(values: Sequence[int]) -> Tensor:
+def _ints(values: Sequence[int]) -> Any:
     array = np.array(values, np.int32)
     return raw_ops.Const(value=array, dtype=int32)
 
 
-def _int(value: int) -> Tensor:
+def _int(value: int) -> Any:
     return raw_ops.Const(value=np.int32(value), dtype=int32)
 
 
