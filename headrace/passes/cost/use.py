@@ -15,11 +15,12 @@ SUM: Final = "sum"
 PRODUCT: Final = "product"
 CONVOLUTION: Final = "convolution"
 POOLING: Final = "pooling"
-FUNCTION: Final = "function"  # by elements, and slower than memory: exponentials, losses
+FUNCTION: Final = "function"  # by elements, and slower than memory: exponentials
+LOSS: Final = "loss"  # of several kernels
 MOVEMENT: Final = "movement"  # copies of values in another order
 ROWS: Final = "rows"  # of a table, by their numbers
 RANDOM: Final = "random"
-USES: Final = (SUM, PRODUCT, CONVOLUTION, POOLING, FUNCTION, MOVEMENT, ROWS, RANDOM)
+USES: Final = (SUM, PRODUCT, CONVOLUTION, POOLING, FUNCTION, LOSS, MOVEMENT, ROWS, RANDOM)
 
 _SUMS = "Sum Mean Max Min Prod All Any ArgMax ArgMin L2Loss EuclideanNorm BiasAddGrad"
 _PRODUCTS = (
@@ -37,9 +38,9 @@ _POOLINGS = (
 )
 _FUNCTIONS = (
     "Exp Expm1 Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Sigmoid Softplus Softsign Elu Selu Erf Erfc Lgamma Digamma "
-    "Pow Softmax LogSoftmax SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits _SoftmaxGrad _LogSoftmaxGrad "
-    "_LogisticLoss _TimesSigmoid"
+    "Pow Softmax LogSoftmax _SoftmaxGrad _LogSoftmaxGrad _LogisticLoss _TimesSigmoid"
 )
+_LOSSES = "SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits"
 _MOVEMENTS = (
     "Concat ConcatV2 Pack Transpose ConjugateTranspose _TransposeCopy Pad PadV2 MirrorPad Tile Reverse ReverseV2 Slice "
     "StridedSlice StridedSliceGrad DepthToSpace SpaceToDepth BatchToSpaceND SpaceToBatchND"
@@ -50,6 +51,7 @@ _BY_NAME: Final = {
     name: use
     for use, names in (
         (SUM, _SUMS), (PRODUCT, _PRODUCTS), (CONVOLUTION, _CONVOLUTIONS), (POOLING, _POOLINGS), (FUNCTION, _FUNCTIONS),
+        (LOSS, _LOSSES),
         (MOVEMENT, _MOVEMENTS), (ROWS, f"{_READS_ROWS} {_ADDS_ROWS}"),
     )
     for name in names.split()

@@ -35,6 +35,7 @@ ROWS: Final = {"cpu": 1024, "": 8192}  # of matrices
 PICTURES: Final = {"cpu": 4, "": 128}
 SMALL: Final = 16  # elements of a value without work
 CHAIN: Final = 64  # nodes
+REPEATS: Final = 8
 
 _known: dict[int, Machine] = {}
 _lock = threading.Lock()
@@ -134,14 +135,15 @@ class _Measurement:
             use.PRODUCT: partial(programs.product, 4, 8, float32),
             use.CONVOLUTION: partial(programs.convolution, 1, float32, 4, 2),
             use.POOLING: partial(programs.pooling, 1, 4, 2),
-            use.FUNCTION: partial(programs.function, 4, 8),
+            use.FUNCTION: partial(programs.functions, 4, 8),
+            use.LOSS: partial(programs.loss, 4, 8),
             use.MOVEMENT: partial(programs.movement, 4, 8),
             use.ROWS: partial(programs.rows, 8, 4, 2),
             use.RANDOM: partial(programs.drawing, 8),
         }
         found = {}
         for name, make in makes.items():
-            probe = self._probe(make, arrays)
+            probe = self._probe(partial(programs.repeated, make, REPEATS), arrays)
             if not arrays or probe.program.on_arrays:
                 found[name] = probe.seconds(SHARE / 4, self._clock, waits=False) / probe.nodes
         return found
@@ -198,7 +200,8 @@ class _Measurement:
             use.SUM: partial(programs.sums, rows, 1024),
             use.PRODUCT: partial(programs.product, 8, rows * 2, float32),
             use.POOLING: partial(programs.pooling, self._size(PICTURES) * 4),
-            use.FUNCTION: partial(programs.function, rows),
+            use.FUNCTION: partial(programs.functions, rows),
+            use.LOSS: partial(programs.loss, rows),
             use.MOVEMENT: partial(programs.movement, rows),
             use.ROWS: partial(programs.rows, table, table // 4),
             use.RANDOM: partial(programs.drawing, large // 4),

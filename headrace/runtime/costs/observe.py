@@ -7,9 +7,10 @@ works beside the thread that calls it, what the thread takes and what the device
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from statistics import median
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -18,11 +19,16 @@ from headrace.passes.bodies import held_bodies
 from headrace.passes.cost.measured import Measured, key_of
 from headrace.passes.cost.model import CALL
 from headrace.passes.step_graph import Node, Value
+from headrace.runtime.costs.probe import Bench
+from headrace.runtime.costs.programs import chain
 from headrace.runtime.host.recorder import Entry, Recorder
 
 Shape = tuple[int, ...]
 Clock = Callable[[], int]
-TICKS = 1000  # of the clock, to learn what looking at it takes
+NODES: Final = 64
+SMALL: Final = 16  # elements of their values
+ROUNDS: Final = 50
+PAUSES: Final = 100
 
 
 class Span(NamedTuple):
@@ -61,19 +67,31 @@ class Stopwatch(Recorder):
         self.spans.append(Span(node, began, returned, ended, [getattr(value, "shape", None) for value in outputs]))
 
 
-def tick(clock: Clock = perf_counter_ns) -> float:
-    """Nanoseconds that a look at the clock takes: they are in every span."""
-    begin = clock()
-    for _ in range(TICKS):
-        clock()
-    return (clock() - begin) / TICKS
+@cache
+def excess(clock: Clock = perf_counter_ns) -> float:
+    """Nanoseconds by which a stopwatch makes a node longer: small ones in a row, with it and without."""
+    bench, watch = Bench(1), Stopwatch(lambda name: torch.device("cpu"), clock)
+    try:
+        make = partial(chain, NODES, [SMALL])
+        plain, timed = bench.probe("CPU", make, True), bench.probe("CPU", make, True, watch=watch)
+        alone, spans = [], []
+        for _ in range(ROUNDS):
+            begin = clock()
+            plain.program.call(*plain.inputs)
+            alone.append(clock() - begin)
+            watch.start()
+            timed.program.call(*timed.inputs)
+            spans.append(sum(span.returned - span.began for span in watch.spans))
+    finally:
+        bench.close()
+    return max(median(spans) - median(alone), 0.0) / NODES
 
 
 def pause(torch_device: Any) -> float:
     """Nanoseconds that waiting for an accelerator takes which has nothing to do."""
     torch.accelerator.synchronize(torch_device)
     best = float("inf")
-    for _ in range(TICKS // 10):
+    for _ in range(PAUSES):
         begin = perf_counter_ns()
         torch.accelerator.synchronize(torch_device)
         best = min(best, perf_counter_ns() - begin)
@@ -90,7 +108,7 @@ def of_spans(
     """What some runs of the same nodes tell.  Of a node the median run counts, what was freed after it included.
 
     ``pauses``: by the type of a device that works beside the thread, what waiting for it takes.  ``host``: the type of device of
-    nodes without one.  ``look``: what a look at the clock takes (`tick`).
+    nodes without one.  ``look``: what the stopwatch adds to a node (`excess`).
     """
     measured = Measured()
     times: dict[Node, list[tuple[float, float]]] = {}

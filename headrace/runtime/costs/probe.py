@@ -24,7 +24,8 @@ from headrace.resources.calling.dispatch import below_autograd
 from headrace.resources.calling.value import torch_dtype
 from headrace.runtime.code.codegen import Program, choose_arrays, generate
 from headrace.runtime.host.device import LOCAL_TASK, waiting
-from headrace.runtime.host.registered import RegisteredGraph
+from headrace.runtime.host.recorder import Recorder
+from headrace.runtime.host.registered import RegisteredGraph, TracedGraph
 from headrace.runtime.host.worker import LocalWorker
 
 Clock = Callable[[], float]
@@ -100,10 +101,18 @@ class Bench:
         """The first device of the type."""
         return f"{LOCAL_TASK}/device:{device_type}:0"
 
-    def probe(self, device_type: str, make: Callable[[], Made], arrays: bool = False, numbers: int = 8) -> Probe:
+    def probe(
+        self,
+        device_type: str,
+        make: Callable[[], Made],
+        arrays: bool = False,
+        numbers: int = 8,
+        watch: Recorder | None = None,
+    ) -> Probe:
         """A program of the nodes that ``make`` adds to the default graph, with random numbers for what is fed.
 
         ``arrays``: small values are held as arrays, as in steps.  ``numbers``: integers that are fed are below that.
+        ``watch``: notes when each node ran.
         """
         device = self.device(device_type)
         graph = Graph()
@@ -120,10 +129,11 @@ class Bench:
         ordered = run_stage(Stage.ORDER, placed, Context(options))
         fed = {v.op for v in ordered.feeds}
         nodes = [n for n in ordered.nodes if n not in fed]
+        binder = self.registered if watch is None else TracedGraph(self.registered, watch)
         small = choose_arrays(nodes, (), self.registered, ordered.feeds) if arrays else {}
         torch_device = self.worker.torch_device(device)
         places = None if arrays else dict.fromkeys(ordered.feeds, torch_device)
-        program = generate(nodes, ordered.feeds, ordered.fetches, self.registered, "probe", places, arrays=small)
+        program = generate(nodes, ordered.feeds, ordered.fetches, binder, "probe", places, arrays=small)
         costs, work = CostModel(), NOTHING
         for node in nodes:
             work += costs.work(node)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace.core.dtypes import DType, float32, int32
 from headrace.graph import raw_ops
+from headrace.graph.operation import Tensor
 from headrace.runtime.costs.probe import Made
 
 
@@ -23,6 +24,17 @@ def _ints(values: Sequence[int]) -> Any:
 
 def _int(value: int) -> Any:
     return raw_ops.Const(value=np.int32(value), dtype=int32)
+
+
+def repeated(make: Callable[[], Made], times: int) -> Made:
+    """The same nodes so many times, each with inputs of their own: what a call takes beside its nodes is spread over all."""
+    feeds: list[Tensor] = []
+    fetches: list[Tensor] = []
+    for _ in range(times):
+        fed, made = make()
+        feeds += fed
+        fetches += made
+    return feeds, fetches
 
 
 def mixture(batch: int = 4, width: int = 8) -> Made:
@@ -84,11 +96,16 @@ def pooling(batch: int, size: int = 28, channels: int = 64) -> Made:
     return [x, grad], [pooled, raw_ops.MaxPoolGrad(x, pooled, grad, **options)]
 
 
-def function(rows: int, classes: int = 1024) -> Made:
-    """A loss and two functions of each element."""
+def functions(rows: int, columns: int = 1024) -> Made:
+    """Functions of each element."""
+    x = _fed([rows, columns])
+    return [x], [raw_ops.Tanh(x), raw_ops.Sigmoid(x), raw_ops.Exp(x)]
+
+
+def loss(rows: int, classes: int = 1024) -> Made:
+    """The cross entropy of rows."""
     x, labels = _fed([rows, classes]), _fed([rows], int32)
-    losses, slopes = raw_ops.SparseSoftmaxCrossEntropyWithLogits(x, labels)
-    return [x, labels], [losses, slopes, raw_ops.Tanh(x), raw_ops.Sigmoid(x)]
+    return [x, labels], list(raw_ops.SparseSoftmaxCrossEntropyWithLogits(x, labels))
 
 
 def movement(rows: int, columns: int = 1024) -> Made:

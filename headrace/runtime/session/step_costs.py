@@ -13,7 +13,7 @@ from headrace.passes.cost.model import CostModel
 from headrace.passes.cost.step import StepCost, step_cost
 from headrace.passes.step_graph import Node
 from headrace.runtime.costs.calibrate import machine
-from headrace.runtime.costs.observe import Clock, Stopwatch, of_spans, pause, tick
+from headrace.runtime.costs.observe import Clock, Stopwatch, excess, of_spans, pause
 from headrace.runtime.drive.plans import DividedPlan, SinglePlan, StepPlan, entry
 from headrace.runtime.host.registered import RegisteredGraph, TracedGraph
 from headrace.runtime.planning.plan import make_plan, make_plan_for, note_writes
@@ -40,7 +40,7 @@ def measure(
             spans.append(watch.spans)
     shapes = {value: tuple(fed.shape) for value, fed in zip(traced.feeds, feeds, strict=True) if hasattr(fed, "shape")}
     host = registered.worker.device("").device_type
-    return of_spans(spans, shapes, _pauses(registered), host, tick(clock))
+    return of_spans(spans, shapes, _pauses(registered), host, excess(clock))
 
 
 def _traced(plan: StepPlan, feeds: Sequence[Any], planner: Planner, binder: TracedGraph) -> StepPlan:
