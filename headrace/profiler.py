@@ -5,3 +5,4 @@ from headrace.library.testing.profiler.profile import GraphNodeProto as GraphNod
 from headrace.library.testing.profiler.profile import MultiGraphNodeProto as MultiGraphNodeProto
 from headrace.library.testing.profiler.profile import profile as profile
 from headrace.library.testing.profiler.timeline import Timeline as Timeline
+from headrace.runtime.costs.costs import Costs as Costs

@@ -84,6 +84,16 @@ def collections_are_short() -> None:
     _leave_out_of_collections()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def the_machine_is_the_usual_one() -> None:
+    """What devices and links can do is not measured, which takes seconds."""
+    from headrace.passes.cost.rates import USUAL
+    from headrace.runtime.costs import calibrate
+    from headrace.runtime.host.threads import default_threads
+
+    calibrate._known.update(dict.fromkeys({1, default_threads()}, USUAL))
+
+
 @pytest.fixture(autouse=True)
 def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fails a test that leaves a thread, a child process or a file descriptor behind."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from headrace.client.debug_dump import checked_watches, write_dumps
 from headrace.client.feed import expand_feeds, fed_tensors
 from headrace.client.fetch import Fetches
@@ -16,10 +18,12 @@ from headrace.core.errors import NOT_FINITE, InvalidArgumentError
 from headrace.core.source import at
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
+from headrace.passes.cost.step import StepCost
 from headrace.passes.observe import Observe
 from headrace.resources.state.container import Containers
 from headrace.resources.state.memory import DeviceStats, device_stats
 from headrace.resources.stepping.step import deadline
+from headrace.runtime.costs.costs import Costs
 from headrace.runtime.explain.explain import explain_request
 from headrace.runtime.explain.explanation import Explanation
 from headrace.runtime.session.master import Master
@@ -91,15 +95,87 @@ class Inspection:
         [('y', 'CPU:0', 'asked')]
         """
         self._check_can_run()
+        flat, fed, _ = self._asked(fetches, feed_dict, feeds)
+        return explain_request(self._master, fed, flat.tensors, flat.targets, passes)
+
+    @property
+    def costs(self) -> Costs:
+        """What nodes have taken in this session's traced steps, and in those that `measure_costs` ran."""
+        return self._master.costs
+
+    def measure_costs(self, fetches: Any, feed_dict: Any = None, runs: int = 10) -> Costs:
+        """Runs a step ``runs`` times, and a few before, to learn what each of its nodes takes; the session's `costs` get it too.
+
+        The steps are real ones: a training step trains.  They run interpreted, one node after the other.
+
+        Args:
+          fetches: As for `run`.
+          feed_dict: As for `run`; each step is fed the same.
+          runs: How many steps count.  Of each node the median is taken.
+
+        Returns:
+          The costs of the nodes of this step.
+
+        >>> x = tf.placeholder(tf.float32, [64])
+        >>> with tf.Session() as sess, tf.device('/cpu:0'):
+        ...     costs = sess.measure_costs(tf.exp(x), {x: np.zeros(64)}, runs=3)
+        >>> [(device, what, runs) for device, what, seconds, runs in costs]
+        [('CPU', 'Exp(float32[64]; T=float32)', 3)]
+        """
+        self._check_can_run()
+        if not isinstance(runs, int) or runs < 1:
+            raise ValueError(f"measure_costs runs a step at least once, got runs={runs!r} {at()}")
+        pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
+        call = self._make_call(Fetches(self._graph, fetches), [t for t, _ in pairs])
+        costs = Costs()
+        costs.add(self._master.measure(call.plan, call.feed([v for _, v in pairs]), runs))
+        self.costs.add(costs)
+        return costs
+
+    def predict_cost(
+        self, fetches: Any, feed_dict: Any = None, feeds: Sequence[Any] | None = None, use_measured: bool = True
+    ) -> StepCost:
+        """What `run(fetches, feed_dict)` would take: predicted from its nodes, without running it.
+
+        A node that has run counts as it was measured (`costs`), others by what they compute and move and by what this machine's
+        devices can do, which is measured when it is first needed: that takes some seconds, once.
+
+        Args:
+          fetches: As for `run`.
+          feed_dict: As for `run`; only the shapes of the values are used.
+          feeds: Instead of ``feed_dict``: a list of what is fed.
+          use_measured: Whether measured costs count.
+
+        Returns:
+          A StepCost: ``seconds`` of the step, ``calling`` those of the thread that runs it, ``working`` those of each type of
+          device, and which part of these was ``measured``.
+
+        >>> x = tf.placeholder(tf.float32, [1000, 1000])
+        >>> y = tf.matmul(x, x)
+        >>> with tf.Session() as sess:
+        ...     cost = sess.predict_cost(y, feeds=[x])
+        >>> 1e-7 < cost.seconds < 10
+        True
+        """
+        self._check_can_run()
+        flat, fed, values = self._asked(fetches, feed_dict, feeds)
+        plan = self._master.plan(fed, flat.tensors, flat.targets)
+        shapes = None if values is None else [tuple(np.shape(value)) for value in values]
+        return self._master.predict(plan, shapes, self.costs.measured if use_measured else None)
+
+    def _asked(
+        self, fetches: Any, feed_dict: Any, feeds: Sequence[Any] | None
+    ) -> tuple[Fetches, list[Tensor], list[Any] | None]:
+        """What is fetched, what is fed, and the values of that where they are given."""
         if feed_dict and feeds is not None:
-            raise ValueError(f"explain takes feed_dict or feeds, got both {at()}")
+            raise ValueError(f"say what is fed by feed_dict or feeds, got both {at()}")
         if feeds is not None and not isinstance(feeds, (list, tuple)):
             raise TypeError(f"feeds must be a list of what is fed, got {feeds!r} {at()}")
-        fed = fed_tensors(self._graph, feeds or ())
-        if feed_dict:
-            fed = [tensor for tensor, _ in expand_feeds(self._graph, feed_dict)]
         flat = Fetches(self._graph, fetches)
-        return explain_request(self._master, fed, flat.tensors, flat.targets, passes)
+        if feed_dict:
+            pairs = expand_feeds(self._graph, feed_dict)
+            return flat, [tensor for tensor, _ in pairs], [value for _, value in pairs]
+        return flat, fed_tensors(self._graph, feeds or ()), None if feeds else []
 
     def find_nan(self, fetches: Any, feed_dict: Any = None) -> InvalidArgumentError | None:
         """Runs a step, as `run` does, until a number becomes NaN or infinite; returns the error that says where, or None.

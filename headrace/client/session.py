@@ -10,12 +10,14 @@ import copy
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from headrace.client.feed import expand_feeds, fed_tensors, feeder
 from headrace.client.fetch import Fetches, fetch_key
 from headrace.client.growth import Growth
 from headrace.client.inspection import Inspection, run_deadline
+from headrace.client.null_step import null_step
 from headrace.client.observe import Watches
 from headrace.client.partial import Partial, checked_feeds
 from headrace.client.tensor_handle import KEEPING, TensorHandle
@@ -30,6 +32,7 @@ from headrace.passes.observe import Observe
 from headrace.passes.step_graph import Value
 from headrace.resources.calling.value import is_null, meta_returner, returner
 from headrace.resources.state.memory import memory_limit
+from headrace.runtime.costs.calibrate import step_measured_by
 from headrace.runtime.drive.plans import StepPlan
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.session.master import Master
@@ -266,11 +269,16 @@ class BaseSession(Inspection):
                 return self._execute(call, values)
             if options is not None and options.output_partition_graphs:
                 run_metadata.partition_graphs[:] = self._master.partition_graphs(call.plan)
-            asked = options is not None and options.trace_level
+            asked, master = options is not None and options.trace_level, self._master
             if not asked and not self._config.graph_options.build_cost_model:
                 return self._execute(call, values)
             self._check_open()
-            return call.rebuild(call.give(self._master.run_traced(call.plan, call.feed(values), run_metadata)))
+            plan, feeds = call.plan, call.feed(values)
+            if asked:
+                results = master.run_traced(plan, feeds, run_metadata, master.measures_next(plan))
+            else:
+                results = master.run_measured(plan, feeds, run_metadata)
+            return call.rebuild(call.give(results))
 
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:
@@ -537,3 +545,6 @@ class InteractiveSession(BaseSession):
                 if scope is not None:
                     scope.__exit__(None, None, None)
         super().close()
+
+
+step_measured_by(partial(null_step, Session))

@@ -304,6 +304,11 @@ def task_of(device: str) -> str:
     return device.rpartition("/device:")[0]
 
 
+def type_of(device: str) -> str:
+    """The type of a device, by its full name: CPU."""
+    return device.rpartition("/device:")[2].partition(":")[0]
+
+
 def short(text: str) -> str:
     """The text with tasks by their short names: /job:ps/replica:0/task:0 or /job:ps/task:0 -> ps 0."""
     return _TASK.sub(r"\1 \2", text)

@@ -199,12 +199,14 @@ def _add_own(app: Any, typer: Any, as_json: Any) -> None:
     self_test = Annotated[bool, typer.Option("--test/--no-test", help="Try a training step, the compiler, a server.")]
     prune = Annotated[float | None, typer.Option(help="Remove what was not used for so many days.", min=0.0)]
 
-    def doctor(as_json=False, test=True):
+    measured = Annotated[bool, typer.Option("--measure", help="Measure how fast devices and links are, once more.")]
+
+    def doctor(as_json=False, test=True, measure=False):
         from headrace.tools.doctor import examine
 
-        raise typer.Exit(examine(as_json, test))
+        raise typer.Exit(examine(as_json, test, measure))
 
-    doctor.__annotations__ = {"as_json": as_json, "test": self_test}
+    doctor.__annotations__ = {"as_json": as_json, "test": self_test, "measure": measured}
     doctor.__doc__ = "Say whether this machine is all right: versions, devices, compiler, settings, what is missing."
     doctor.__doc__ += "\n\nExample: headrace doctor"
     app.command(short_help="Is this machine all right?")(doctor)

@@ -1,6 +1,7 @@
 """``headrace doctor``: is this machine all right?  Versions, devices, compiler, settings, what is missing, and a self-test.
 
     headrace doctor          or   python -m headrace.tools.doctor
+    headrace doctor --measure     measures anew how fast its devices and links are, which takes some seconds
 
 The self-test takes some seconds: a training step, the same step compiled, a checkpoint, two tasks that talk to each other.
 """
@@ -23,6 +24,7 @@ from typing import Any, Final
 from headrace.core.table import in_words
 from headrace.runtime.compiler import own_folder
 from headrace.runtime.compiler.bound import measure
+from headrace.runtime.costs import calibrate, keep
 from headrace.runtime.host.threads import default_threads
 from headrace.tools.environment import OTHERS, VARIABLES
 
@@ -32,11 +34,15 @@ WIDTH: Final = 14  # of the names in the first column
 Check = Callable[[Any], str]  # takes headrace, returns what was seen; raises if that is wrong
 
 
-def examine(as_json: bool = False, self_test: bool = True) -> int:
-    """Prints what there is to know; returns 0 if all is well, 1 if a check of the self-test fails."""
+def examine(as_json: bool = False, self_test: bool = True, measure_costs: bool = False) -> int:
+    """Prints what there is to know; returns 0 if all is well, 1 if a check of the self-test fails.
+
+    ``measure_costs``: how fast devices and links are is measured anew.
+    """
     found = devices()
     report: dict[str, Any] = {
         "versions": versions(), "devices": found, "compiler": compiler(any(name.startswith("GPU") for name in found)),
+        "costs": costs(measure_costs),
         "environment": environment(os.environ), "missing": missing(),
     }  # fmt: skip
     if not as_json:
@@ -94,6 +100,28 @@ def compiler(has_gpu: bool) -> dict[str, str]:
     except (OSError, own_folder.UnsafeFolder) as e:
         found["compiled code"] = str(e)
     return found
+
+
+def costs(measure_them: bool) -> dict[str, str]:
+    """How fast the devices and the links between them are, if that was ever measured."""
+    threads = default_threads()
+    machine = calibrate.machine(again=True) if measure_them else keep.find(keep.name_of(threads))
+    if machine is None:
+        return {"not measured": "headrace doctor --measure does; so does the first prediction of a step"}
+    found = {}
+    for name, rates in machine.rates.items():
+        products = [f"{in_speed(rates.flops[one])} {one}" for one in rates.flops if " " not in one]
+        found[name] = (
+            f"{', '.join(products)} (FLOP/s); {in_words(rates.bandwidth)}/s; {rates.launch * 1e6:.1f} us a kernel"
+        )
+    for name, link in machine.links.items():
+        found[name] = f"{link.latency * 1e6:.3g} us, {in_words(link.bandwidth)}/s"
+    return found
+
+
+def in_speed(per_second: float) -> str:
+    """A number of operations a second for people."""
+    return f"{per_second / 1e12:.3g} T" if per_second >= 1e12 else f"{per_second / 1e9:.3g} G"
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -225,8 +253,9 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m headrace.tools.doctor", description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--no-test", action="store_true", help="no self-test")
+    parser.add_argument("--measure", action="store_true", help="measure how fast devices and links are")
     options = parser.parse_args(argv)
-    return examine(options.json, not options.no_test)
+    return examine(options.json, not options.no_test, options.measure)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ PAGES = [
     "concurrency.md",
     "checkpoints.md",
     "coordination.md",
+    "costs.md",
     "devices.md",
     "distribute.md",
     "partitions.md",

@@ -57,6 +57,7 @@ WORDS: Final = {
             "library/state/variable_store.py": "inspect.Parameter.kind",
             "runtime/compiler/blocks.py": "torch's name",
             "cluster/connection.py": "of a device",
+            "passes/cost/rates.py": "of a link",
             "cluster/ray_engine/cluster.py": "of a task",
         },
     ),  # fmt: skip

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from headrace.passes.cost.rates import USUAL
+from headrace.runtime.costs import keep
 from headrace.tools import cache
 
 OLD = time.time() - 40 * cache.DAY
@@ -36,9 +38,17 @@ def test_it_says_where_and_how_much(place, capsys):
 def test_pruning_removes_what_was_not_used(place, capsys):
     assert cache.show(prune_days=30, as_json=True) == 0
     assert json.loads(capsys.readouterr().out) == {
-        "folder": str(place), "files": 1, "bytes": 10, "most_bytes": 5e9, "removed_bytes": 3507,
+        "folder": str(place), "files": 1, "bytes": 10, "most_bytes": 5e9, "removed_bytes": 3507, "costs": [],
     }  # fmt: skip
     assert (place / "ab/new.so").exists()
+
+
+def test_what_was_measured_of_the_machine_is_named(place, capsys):
+    keep.keep("here", USUAL)
+    cache.show()
+    assert f"what was measured of this machine: 1 in {place}/headrace/costs" in capsys.readouterr().out
+    cache.show(as_json=True)
+    assert json.loads(capsys.readouterr().out)["costs"] == [f"{place}/headrace/costs/here.json"]
 
 
 def test_a_link_to_elsewhere_is_not_followed(place, tmp_path):

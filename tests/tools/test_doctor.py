@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.passes.cost.rates import USUAL
 from headrace.tools import doctor
 from headrace.tools.environment import OTHERS, VARIABLES
 
@@ -32,6 +33,18 @@ def test_a_check_that_fails_is_named_and_the_code_is_1(capsys, monkeypatch):
     (result,) = json.loads(capsys.readouterr().out)["self_test"]
     assert result["check"] == "checkpoint"
     assert result["seen"] == "OSError: no room"
+
+
+def test_what_was_measured_of_the_machine_is_shown_and_measured_anew_if_asked(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "code"))
+    monkeypatch.setattr(doctor.calibrate, "_known", {})
+    assert doctor.costs(False).keys() == {"not measured"}
+    monkeypatch.setattr(doctor.calibrate, "measure", lambda threads: USUAL)
+    shown = doctor.costs(True)
+    assert shown["CPU"] == "100 G float32 (FLOP/s); 10.0 GB/s; 2.0 us a kernel"
+    assert shown["GPU"].startswith("10 T float32, 100 T bfloat16")
+    assert shown["bus"] == "20 us, 10.0 GB/s"
+    assert doctor.costs(False) == shown
 
 
 def test_settings_in_force_are_shown_and_a_misspelled_one_is_found():

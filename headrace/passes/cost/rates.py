@@ -6,27 +6,51 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from headrace.core.device import task_of
+from headrace.core.device import task_of, type_of
 from headrace.passes.cost.work import Work
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Of one type of device.  ``flops``: float operations a second, by the type of the product (float32, bfloat16 ...).
+    """Of one type of device.
 
+    ``flops``: float operations a second, by the type of the product (float32, bfloat16 ...), and by that and the use that a node
+    makes of the device (float32 convolution), where that has a rate of its own.
     ``bandwidth``: bytes of its memory a second.  ``launch``: seconds that a kernel takes which has nothing to do.
     ``memory``: bytes; 0 if nobody has said how many.
+    ``bandwidths``: bytes a second for certain uses (`use_of`); others take ``bandwidth``.
+    ``launches``: for certain uses; others take ``launch``.
+    ``array``: the launch of a kernel on arrays; 0 where there are none.  ``arrays``: of certain bandwidths.
+    ``queued``: of a device that works beside the thread that calls it, the seconds that it takes for a kernel itself; then
+    launches are the thread's.  0 for a device that works on that thread.
     """
 
     flops: Mapping[str, float]
     bandwidth: float
     launch: float
     memory: int = 0
+    bandwidths: Mapping[str, float] = field(default_factory=dict)
+    launches: Mapping[str, float] = field(default_factory=dict)
+    array: float = 0.0
+    arrays: Mapping[str, float] = field(default_factory=dict)
+    queued: float = 0.0
 
-    def seconds(self, work: Work, dtype: str = "float32") -> float:
-        """What the work takes: the launches, and the longer one of computing and of moving bytes."""
-        peak = self.flops.get(dtype) or self.flops["float32"]
-        return work.calls * self.launch + max(work.flops / peak, (work.read + work.written) / self.bandwidth)
+    def seconds(self, work: Work, dtype: str = "float32", use: str = "", on_array: bool = False) -> float:
+        """What the work takes by itself, begun where the device has nothing else to do."""
+        return max(self.calling(work, use, on_array), self.working(work, dtype, use, on_array))
+
+    def calling(self, work: Work, use: str = "", on_array: bool = False) -> float:
+        """The launches, which are the calling thread's on a device that works beside it."""
+        if on_array and self.array:
+            return work.calls * (self.arrays.get(use) or self.array)
+        return work.calls * (self.launches.get(use) or self.launch)
+
+    def working(self, work: Work, dtype: str = "float32", use: str = "", on_array: bool = False) -> float:
+        """What the device takes: the kernels' own, and the longer one of computing and of moving bytes."""
+        peak = self.flops.get(f"{dtype} {use}") or self.flops.get(dtype) or self.flops["float32"]
+        bandwidth = self.bandwidths.get(use) or self.bandwidth
+        each = work.calls * self.queued if self.queued else self.calling(work, use, on_array)
+        return each + max(work.flops / peak, (work.read + work.written) / bandwidth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +77,7 @@ class Machine:
     rates: Mapping[str, Rates]
     links: Mapping[str, Link]
     hosts: Mapping[str, str] = field(default_factory=dict)  # of tasks; those that are not named share one
+    step: float = 0.0  # seconds of a step beside its nodes: feeds in, fetches out
 
     def rates_of(self, device_type: str) -> Rates:
         """A type that nobody has measured counts as a CPU."""
@@ -67,11 +92,7 @@ class Machine:
         one, other = task_of(source), task_of(destination)
         if one != other:
             return HOST if self.hosts.get(one) == self.hosts.get(other) else NETWORK
-        return NEAR if _type(source) == _type(destination) == "CPU" else BUS
-
-
-def _type(device: str) -> str:
-    return device.rpartition("/device:")[2].partition(":")[0]
+        return NEAR if type_of(source) == type_of(destination) == "CPU" else BUS
 
 
 # What is taken where nobody has measured: round numbers of a desktop of 2020, a GPU of that time and a network of 10 Gbit/s.

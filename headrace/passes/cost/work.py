@@ -13,7 +13,9 @@ from typing import Any, Final
 
 from headrace.core.dtypes import resource, string, variant
 from headrace.passes.bodies import held_bodies
-from headrace.passes.cost.float_operation import UnknownShape, float_operations
+from headrace.passes.cost.float_operation import UnknownShape
+from headrace.passes.cost.product import all_float_operations
+from headrace.passes.cost.use import READS_ROWS, is_free_view
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 ASSUMED: Final = 32  # of an unknown dimension; a round number
@@ -60,7 +62,7 @@ def size_of(value: Value) -> int:
     return elements(value) * (_OBJECT if dtype.base_dtype is string else dtype.size)
 
 
-def work_of(node: Node, flops: Flops = float_operations) -> Work:
+def work_of(node: Node, flops: Flops = all_float_operations) -> Work:
     """The work of a node, that of the bodies it holds included."""
     traits = node.op_def.traits
     bodies = held_bodies(node)
@@ -68,10 +70,29 @@ def work_of(node: Node, flops: Flops = float_operations) -> Work:
         return _held(node, bodies, flops)
     if traits.feed or traits.constant or traits.handle or traits.of_shapes or (traits.identity and not traits.writes):
         return NOTHING
-    if traits.view:
+    if traits.reads_buffer or not (node.inputs or node.outputs):  # no line of code, or none that calls
+        return NOTHING
+    if is_free_view(node):
         return Work(1.0)
     written = sum(map(size_of, node.outputs))
-    return Work(1.0, _flops(node, flops), sum(map(size_of, node.inputs)), written)
+    if node in READS_ROWS:
+        moved = written + sum(map(size_of, node.inputs[1:]))
+        return Work(1.0, float(_most(node.outputs)), moved, written)
+    state = _state(node) if traits.writes else 0.0
+    return Work(1.0, _flops(node, flops), sum(map(size_of, node.inputs)) + state, written + state)
+
+
+def _state(node: Node) -> float:
+    """The bytes of the variables that a node changes in place; of one that writes rows, those of the rows."""
+    rows = max(map(size_of, node.inputs), default=0)
+    total = 0.0
+    for value in node.inputs:
+        dtype = value.dtype
+        if dtype._is_ref_dtype and not node.op_def.traits.rows and value.shape.tuple is not None:
+            total += elements(value) * dtype.base_dtype.size
+        elif dtype._is_ref_dtype or dtype.base_dtype is resource:
+            total += rows
+    return total
 
 
 def _flops(node: Node, flops: Flops) -> float:

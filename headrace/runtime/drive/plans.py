@@ -77,6 +77,7 @@ class StepPlan(ABC):
     traced: TracedPlan | None = None  # made when a trace is first asked for
     writers: Any = None  # the worker's `Writers`, if the step writes variables or saves them
     writes: Variables = frozenset()  # the variables that it may write, if these are on this worker only
+    runs: int = 0  # counted where a cost model is built of some of them
     running: list[None] = field(default_factory=list)  # of a plan that writes: one for each step that runs
     saves: Callable[[float, bool], AbstractContextManager[list[str]]] | None = None  # watches what it saves, if it does
 

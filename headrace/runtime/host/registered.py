@@ -205,9 +205,10 @@ def _blaming(node: Node) -> Iterator[None]:
 class TracedGraph(RegisteredGraph):
     """A registered graph as plans of traced steps see it: all is the graph's own, but code generated for it notes times."""
 
-    def __init__(self, graph: RegisteredGraph) -> None:
+    def __init__(self, graph: RegisteredGraph, recorder: Recorder | None = None) -> None:
+        """``recorder``: what notes; None: one that notes all that a trace has."""
         self._graph = graph
-        self.recorder: Recorder = Recorder(graph.torch_device)
+        self.recorder: Recorder = recorder or Recorder(graph.torch_device)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._graph, name)

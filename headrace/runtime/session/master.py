@@ -14,14 +14,16 @@ from time import time_ns
 from typing import Any, Final, Protocol
 
 from headrace.core.config import ConfigProto, RunMetadata
-from headrace.core.device import task_of
-from headrace.core.errors import OpError, ResourceExhaustedError
+from headrace.core.device import task_of, type_of
+from headrace.core.errors import OpError, ResourceExhaustedError, UnimplementedError
 from headrace.core.process import no_collection
 from headrace.core.source import at
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.bodies import held_bodies
 from headrace.passes.choose_device import Chooser
+from headrace.passes.cost.measured import Measured
+from headrace.passes.cost.step import StepCost
 from headrace.passes.observe import Observe
 from headrace.passes.partition.cut import Cutting
 from headrace.passes.partition.later import feed_later, needed_feeds
@@ -32,6 +34,8 @@ from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
 from headrace.passes.written import saves, written
 from headrace.resources.stepping.step import current, deadline
+from headrace.runtime.costs.costs import Costs
+from headrace.runtime.costs.observe import of_entries
 from headrace.runtime.drive.plans import DividedPlan, Run, StepPlan, TracedPlan, entry
 from headrace.runtime.host.cut import Side, cut
 from headrace.runtime.host.cut_machine import Variables
@@ -53,6 +57,7 @@ from headrace.runtime.session.partial import PartialRun
 from headrace.runtime.session.partition_graph import partition_graph
 from headrace.runtime.session.partition_worker import PartitionWorker, Runs, Send, Task
 from headrace.runtime.session.partitioned import Member, PartitionedStep
+from headrace.runtime.session.step_costs import measure, predict
 from headrace.runtime.session.step_numbers import step_numbers
 from headrace.runtime.session.step_stats import cost_graph, step_stats
 from headrace.runtime.session.step_tracer import StepTracer
@@ -115,8 +120,10 @@ class Master:
             cluster.on_lost(self._local.lose)
         self.tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
         self._plans: dict[tuple[Request, int], StepPlan] = {}
+        self.costs = Costs()  # of its traced steps
         self._partial_runs: set[PartialRun] = set()  # those that have not ended
         self._lock = threading.Lock()
+        self._measuring = threading.Lock()  # steps that are measured run one at a time
 
     def _whole(self) -> WholeGraph:
         """What decides where state is.  Sessions on servers find each other's state: they share where that is."""
@@ -285,6 +292,8 @@ class Master:
     def entry(self, plan: StepPlan) -> Run:
         """What runs a step of the plan.  A server counts its steps; partitions count their own."""
         run = entry(plan)
+        if self.config.graph_options.build_cost_model > 0:
+            return lambda feeds: self.run_measured(plan, feeds, RunMetadata())
         if self._owns_worker or isinstance(plan, DividedPlan):
             return run
         worker = self.worker
@@ -315,8 +324,22 @@ class Master:
     def run(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
         return entry(plan)(feeds)
 
-    def run_traced(self, plan: StepPlan, feeds: Sequence[Any], metadata: RunMetadata) -> tuple[Any, ...]:
-        """Runs a step, interpreted, and says in ``metadata`` when each node ran."""
+    def run_measured(self, plan: StepPlan, feeds: Sequence[Any], metadata: RunMetadata) -> tuple[Any, ...]:
+        """Runs a step, traced if it is one of those of which a cost model is built."""
+        return self.run_traced(plan, feeds, metadata, True) if self.measures_next(plan) else entry(plan)(feeds)
+
+    def measures_next(self, plan: StepPlan) -> bool:
+        """Whether a cost model is built of the plan's next run: GraphOptions says after how many runs, and of every how many."""
+        graph_options = self.config.graph_options
+        every, after = graph_options.build_cost_model, graph_options.build_cost_model_after
+        with self._lock:
+            number, plan.runs = plan.runs - after, plan.runs + 1
+        return every > 0 and number >= 0 and (number + 1) % every == 0
+
+    def run_traced(
+        self, plan: StepPlan, feeds: Sequence[Any], metadata: RunMetadata, with_costs: bool = False
+    ) -> tuple[Any, ...]:
+        """Runs a step, interpreted, and says in ``metadata`` when each node ran; ``with_costs``: and what each cost."""
         with self._lock:
             if plan.traced is None:
                 plan.traced = self._make_traced(plan)
@@ -331,10 +354,24 @@ class Master:
                 return results
             recorder.start()
             results = entry(traced.plan)(feeds)
+            self.costs.add(of_entries(recorder.entries, type_of(host)))
             metadata.step_stats = step_stats(recorder, host)
-            if self.config.graph_options.build_cost_model > 0:
+            if with_costs:
                 metadata.cost_graph = cost_graph(traced.plan, recorder, host)
             return results
+
+    def measure(self, plan: StepPlan, feeds: Sequence[Any], runs: int) -> Measured:
+        """Runs a step so many times and says what its nodes took."""
+        if isinstance(plan, DividedPlan) and not plan.partitions.is_local:
+            raise UnimplementedError(
+                None, None, f"measure_costs measures steps of one process, and this one runs on several tasks {at()}"
+            )
+        with self._measuring:
+            return measure(plan, feeds, self.planner, runs)
+
+    def predict(self, plan: StepPlan, shapes: Sequence[Sequence[int]] | None, measured: Measured | None) -> StepCost:
+        """What a step would take.  ``shapes``: of its feeds, where they are known."""
+        return predict(plan, shapes, self.planner, measured)
 
     def _make_traced(self, plan: StepPlan) -> TracedPlan:
         """The plan whose steps are traced: one for all devices of this process, or by partitions if other tasks have some."""

@@ -1,0 +1,86 @@
+"""What the steps of a session cost: measured by running them, predicted from what is known of their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter_ns
+from typing import Any, Final
+
+from headrace.core.errors import UnimplementedError
+from headrace.core.source import at
+from headrace.passes.cost.measured import Measured
+from headrace.passes.cost.model import CostModel
+from headrace.passes.cost.step import StepCost, step_cost
+from headrace.passes.step_graph import Node
+from headrace.runtime.costs.calibrate import machine
+from headrace.runtime.costs.observe import Clock, Stopwatch, excess, of_spans, pause
+from headrace.runtime.drive.plans import DividedPlan, SinglePlan, StepPlan, entry
+from headrace.runtime.host.registered import RegisteredGraph, TracedGraph
+from headrace.runtime.planning.plan import make_plan, make_plan_for, note_writes
+from headrace.runtime.planning.planner import Planner
+from headrace.runtime.planning.variants import may_gain
+
+WARM: Final = 2  # runs that do not count: caches are cold
+
+
+def measure(
+    plan: StepPlan, feeds: Sequence[Any], planner: Planner, runs: int, clock: Clock = perf_counter_ns
+) -> Measured:
+    """Runs a step so many times, interpreted, and a few before; says what its nodes took."""
+    registered = planner.registered
+    watch = Stopwatch(registered.torch_device, clock)
+    traced = _traced(plan, feeds, planner, TracedGraph(registered, watch))
+    note_writes(traced, plan.writes, registered)
+    traced.saves = plan.saves
+    run, spans = entry(traced), []
+    for number in range(WARM + runs):
+        watch.start()
+        run(feeds)
+        if number >= WARM:
+            spans.append(watch.spans)
+    shapes = {value: tuple(fed.shape) for value, fed in zip(traced.feeds, feeds, strict=True) if hasattr(fed, "shape")}
+    host = registered.worker.device("").device_type
+    return of_spans(spans, shapes, _pauses(registered), host, excess(clock))
+
+
+def _traced(plan: StepPlan, feeds: Sequence[Any], planner: Planner, binder: TracedGraph) -> StepPlan:
+    options = planner.options(plan.request)
+    if isinstance(plan, SinglePlan) and may_gain(plan):
+        traced: StepPlan = make_plan_for(plan.request, binder, options, [tuple(fed.shape) for fed in feeds])
+    else:
+        traced = make_plan(plan.request, binder, options)
+    for mine, own in zip(traced.singles(), plan.singles(), strict=False):
+        mine.threads = own.threads  # with what was learnt of how many it should have
+    return traced
+
+
+def _pauses(registered: RegisteredGraph) -> dict[str, float]:
+    devices = {d.device_type: d.torch_device for d in registered.worker.devices}
+    return {name: pause(found) for name, found in devices.items() if found.type not in ("cpu", "meta")}
+
+
+def predict(
+    plan: StepPlan, shapes: Sequence[Sequence[int]] | None, planner: Planner, measured: Measured | None
+) -> StepCost:
+    """What a step would take.  ``shapes``: of its feeds, where they are known."""
+    if isinstance(plan, DividedPlan):
+        raise UnimplementedError(
+            None, None,
+            f"the step runs in {plan.partitions.size} partitions side by side; what is predicted are steps of one device and the "
+            f"host beside it {at()}",
+        )  # fmt: skip
+    variants: Any = plan.variants if isinstance(plan, SinglePlan) else None
+    if isinstance(plan, SinglePlan) and shapes is not None and may_gain(plan):
+        plan = planner.plan_for(plan, shapes)
+    compiled = variants is not None and variants.state in ("compiled", "to be compiled")
+    model = CostModel(machine(planner.registered.threads), measured)
+    return step_cost(nodes_of(plan), model, plan.feeds, plan.fetches, compiled)
+
+
+def nodes_of(plan: StepPlan) -> list[Node]:
+    """The nodes that run, in order where one program runs them."""
+    if plan.parts:
+        return [
+            n for part in plan.parts for n in (part.plan.graph.nodes if part.plan is not None else part.strand.nodes)
+        ]
+    return plan.graph.nodes if plan.framed is None else list(plan.framed.nodes)
