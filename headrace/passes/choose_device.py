@@ -46,6 +46,7 @@ class Chooser:
 
     def __init__(self, devices: Sequence[str], has_kernel: HasKernel, soft: bool) -> None:
         """``devices`` are full names, best first, at least one CPU; ``has_kernel(node, device type)`` asks the registry."""
+        self.names = tuple(devices)
         self._devices = [(name, parts_of(name)) for name in devices]
         self.types = frozenset(parts[3] or "CPU" for _, parts in self._devices)
         self.has_kernel = has_kernel
@@ -63,6 +64,14 @@ class Chooser:
         if self.soft and (chosen := self.match((*wishes[-1][:3], "CPU", None), types)):
             return Choice(chosen, True)
         raise self._failure(asks, wishes[-1])
+
+    def feasible(self, asks: Sequence[Ask]) -> list[str]:
+        """All devices that nodes which share one may have, that of `choose` first."""
+        types = self._types_for(ask.node for ask in asks if not runs_on_host(ask.node))
+        for wish in self._wishes(asks):
+            if found := [name for name, parts in self._devices if meets(parts, wish) and (parts[3] or "CPU") in types]:
+                return found
+        return [self.choose(asks).device]
 
     def match(self, wish: Parts, types: frozenset[str] | None = None) -> str:
         """The first device of these types that meets the wish; "" if there is none."""
