@@ -52,6 +52,7 @@ class Chooser:
         self.has_kernel = has_kernel
         self.soft = soft
         self._first: dict[tuple[Parts, frozenset[str]], str] = {}
+        self._all: dict[tuple[Parts, frozenset[str]], tuple[str, ...]] = {}
         self._cpus: dict[str, str] = {}
 
     def choose(self, asks: Sequence[Ask]) -> Choice:
@@ -65,13 +66,17 @@ class Chooser:
             return Choice(chosen, True)
         raise self._failure(asks, wishes[-1])
 
-    def feasible(self, asks: Sequence[Ask]) -> list[str]:
+    def feasible(self, asks: Sequence[Ask]) -> tuple[str, ...]:
         """All devices that nodes which share one may have, that of `choose` first."""
         types = self._types_for(ask.node for ask in asks if not runs_on_host(ask.node))
         for wish in self._wishes(asks):
-            if found := [name for name, parts in self._devices if meets(parts, wish) and (parts[3] or "CPU") in types]:
+            found = self._all.get((wish, types))
+            if found is None:
+                fitting = [name for name, parts in self._devices if meets(parts, wish) and (parts[3] or "CPU") in types]
+                found = self._all[wish, types] = tuple(fitting)
+            if found:
                 return found
-        return [self.choose(asks).device]
+        return (self.choose(asks).device,)
 
     def match(self, wish: Parts, types: frozenset[str] | None = None) -> str:
         """The first device of these types that meets the wish; "" if there is none."""

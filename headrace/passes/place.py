@@ -29,7 +29,7 @@ from headrace.passes.choose_device import (
 from headrace.passes.colocate import groups_of, is_state, takes_state
 from headrace.passes.inline import merged_device
 from headrace.passes.placement.policy import Policy
-from headrace.passes.placement.step import Advice, advise
+from headrace.passes.placement.step import Advice, advise, part_shared
 from headrace.passes.reason import Reasons
 from headrace.passes.step_graph import Node, StepGraph
 from headrace.passes.whole_graph import Home, WholeGraph
@@ -49,6 +49,8 @@ def place(
     chooser = Chooser(devices, has_kernel, soft) if whole is None else whole.chooser
     placer = _Placer(chooser, reasons)
     fed = {v.op for v in graph.feeds}
+    if policy is not None:
+        part_shared(graph)
     if reasons is not None:
         reasons.start(graph, devices)
     _inherit(graph, set())

@@ -51,6 +51,7 @@ class Draft:
         self._state: list[float] = []
         self._lasts: list[bool] = []
         self._parent: list[int] = []
+        self._sent: dict[Any, float] = {}
         self.nodes: dict[Any, int] = {}  # with their units, as they were put
 
     def unit(self, feasible: Sequence[int], lasts: bool = False) -> int:
@@ -70,7 +71,16 @@ class Draft:
     def put(self, node: Any, unit: int) -> None:
         """Adds a node to a unit."""
         self.nodes[node] = unit
-        self._state[unit] += state_bytes(node)
+        traits = node.op_def.traits
+        if traits.handle:
+            self._state[unit] += state_bytes(node)
+        for value in node.outputs:
+            self._sent[value] = 0.0 if traits.constant else sent_bytes(value)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a unit may be on several sites."""
+        return any(len(sites) > 1 for sites in self._feasible)
 
     def unit_of(self, node: Any) -> int:
         """The unit in the problem that the node is in."""
@@ -98,9 +108,9 @@ class Draft:
         values: dict[Any, int] = {}
         signals: dict[Any, int] = {}
         numbers: dict[Any, int] = {}
-        none = [0.0] * len(self._sites)
+        sent, none = self._sent, [0.0] * len(self._sites)
         for node, unit in self.nodes.items():
-            inputs = dict.fromkeys(values[v] for v in node.inputs if v in values)
+            inputs = dict.fromkeys([values[v] for v in node.inputs if v in values])
             for before in node.control_inputs:
                 if before in numbers:
                     if before not in signals:
@@ -109,10 +119,10 @@ class Draft:
             launch, work = costs.get(node, (none, none))
             number = numbers[node] = problem.add_node(self._numbers[self._find(unit)], work, inputs, launch)
             traits = node.op_def.traits
-            shares = traits.view or traits.identity or traits.handle
+            shares = traits.view or traits.identity or traits.handle or traits.constant
             for value in node.outputs:
-                sent = 0.0 if traits.constant else sent_bytes(value)
-                values[value] = problem.add_value(number, sent, 0.0 if shares or sent != size_of(value) else sent)
+                size = sent[value]
+                values[value] = problem.add_value(number, size, 0.0 if shares or value.dtype._is_ref_dtype else size)
 
     def _cost(self, node: Any) -> tuple[list[float], list[float]]:
         """Seconds of the interpreter and of the device, by site."""
@@ -138,16 +148,14 @@ class Draft:
         size = [0.0] * len(self._parent)
         for node, unit in self.nodes.items():
             size[unit] += seconds.get(node, 0.0)
-        most = sum(size) / (len(self._sites) * PARTS)
+        most, sent = sum(size) / (len(self._sites) * PARTS), self._sent
         continued: set[Any] = set()
         for node, unit in self.nodes.items():
             root = self._find(unit)
             if len(self._feasible[root]) < 2 or self._lasts[root]:
                 continue
-            for value in sorted(node.inputs, key=sent_bytes, reverse=True):
+            for value in sorted([v for v in node.inputs if v in sent], key=sent.__getitem__, reverse=True):
                 before = value.op
-                if before not in self.nodes:
-                    continue
                 other = self._find(self.nodes[before])
                 small = size[root] <= latency and len(before.outputs) == 1
                 if (before in continued and not small) or size[root] + size[other] > most:

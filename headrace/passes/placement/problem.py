@@ -49,6 +49,8 @@ class Problem:
     feasible: list[Sequence[int]] = field(default_factory=list)  # of each unit: sites, the one that is taken by default first
     state: list[float] = field(default_factory=list)  # of each unit: bytes that stay from step to step
     lasts: list[bool] = field(default_factory=list)  # of each unit: whether it is state and what works on it
+    _order: tuple[list[int], list[list[int]]] | None = None
+    _takers: tuple[list[int], list[list[int]]] | None = None
 
     def add_unit(self, feasible: Sequence[int], state: float = 0.0, lasts: bool = False) -> int:
         """A set of nodes that share a site."""
@@ -79,6 +81,30 @@ class Problem:
         if source == destination:
             return 0.0
         return self.latency[source][destination] + self.size[value] * self.pace[source][destination]
+
+    def order(self) -> tuple[list[int], list[list[int]]]:
+        """Of each node how many others it needs, and the nodes that need it."""
+        if self._order is None or len(self._order[0]) != len(self.unit):
+            needs = [{self.maker[value] for value in values} for values in self.inputs]
+            users: list[list[int]] = [[] for _ in needs]
+            for node, makers in enumerate(needs):
+                for maker in makers:
+                    users[maker].append(node)
+            self._order = list(map(len, needs)), users
+        return self._order
+
+    def takers(self) -> tuple[list[int], list[list[int]]]:
+        """Of each value how many nodes take it; of each node the values that it makes."""
+        if self._takers is None or len(self._takers[1]) != len(self.unit):
+            left = [0] * len(self.maker)
+            for values in self.inputs:
+                for value in values:
+                    left[value] += 1
+            made: list[list[int]] = [[] for _ in self.unit]
+            for value, maker in enumerate(self.maker):
+                made[maker].append(value)
+            self._takers = left, made
+        return self._takers
 
     def free_units(self) -> list[int]:
         """Those that may be in several places."""

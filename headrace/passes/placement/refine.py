@@ -15,7 +15,7 @@ from headrace.passes.placement.plain import first
 from headrace.passes.placement.problem import Assignment, Problem
 from headrace.passes.placement.schedule import simulate
 
-BUDGET: Final = 400_000  # nodes that are simulated, all moves together: some seconds; a round number
+BUDGET: Final = 100_000  # nodes that are simulated, all moves together: about a second; a round number
 ROUNDS: Final = 8  # over all units, at most
 
 

@@ -46,13 +46,8 @@ class Schedule:
         self.finish = [0.0] * len(problem.unit)
         self.site: list[int | None] = [None] * len(problem.unit)
         self._there: list[dict[int, float]] = [{} for _ in problem.maker]  # when a value is at a site to which it is sent
-        self._left = [0] * len(problem.maker)  # nodes that have yet to take a value
-        for values in problem.inputs:
-            for value in values:
-                self._left[value] += 1
-        self._made: list[list[int]] = [[] for _ in problem.unit]
-        for value, maker in enumerate(problem.maker):
-            self._made[maker].append(value)
+        takers, self._made = problem.takers()
+        self._left = takers.copy()  # nodes that have yet to take a value
         self.memory = [0.0] * count
         self.peak = [0.0] * count
         self.sent = 0.0
@@ -155,13 +150,9 @@ def walk(problem: Problem, step: Callable[[int], float], urgency: Callable[[int]
 
     ``step`` says when the node is over.  ``urgency``: the node with the least comes first instead.
     """
-    needs = [{problem.maker[value] for value in values} for values in problem.inputs]
-    users: list[list[int]] = [[] for _ in needs]
-    for node, makers in enumerate(needs):
-        for maker in makers:
-            users[maker].append(node)
-    left = [len(makers) for makers in needs]
-    ready_at = [0.0] * len(needs)
+    needs, users = problem.order()
+    left = needs.copy()
+    ready_at = [0.0] * len(left)
     ready = [(0.0 if urgency is None else urgency(node), node) for node, count in enumerate(left) if not count]
     heapify(ready)
     while ready:

@@ -47,6 +47,8 @@ def state_homes(
 
     for key, asks in asks_of.items():
         units[key] = draft.unit(feasible(asks), any(ask.node.op_def.traits.handle for ask in asks))
+    if not draft.is_free:
+        return {}
     live = _recurring(ops)
     for op in ops:
         traits = op.op_def.traits

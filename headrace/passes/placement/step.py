@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from headrace.core.dtypes import variant
 from headrace.passes.bodies import bodies_within, held_bodies
 from headrace.passes.choose_device import Ask, Chooser, runs_on_host
 from headrace.passes.placement.draft import Draft
 from headrace.passes.placement.policy import Decision, Policy
-from headrace.passes.step_graph import Node, StepGraph
+from headrace.passes.step_graph import Node, StepGraph, Value
 
 AskOf = Callable[[Node], Ask]
 
@@ -85,7 +86,7 @@ class _Advising:
 
     def advice(
         self, groups: Sequence[Sequence[Node]], fixed: Callable[[Sequence[Node]], Mapping[Node, str]]
-    ) -> Advice:
+    ) -> Advice | None:
         """Finds the units, lets the policy decide."""
         units: dict[Node, int] = {}
         free: list[Sequence[Node]] = []
@@ -112,6 +113,8 @@ class _Advising:
             if not within and len(feasible) > 1:
                 free.append(members)
         inside = self._join_bodies(inner, units)
+        if not (free or inside):
+            return None
         for node in self._graph.nodes:
             if node in units:
                 self._draft.put(node, units[node])
@@ -149,9 +152,31 @@ class _Advising:
         return known
 
 
+def part_shared(graph: StepGraph) -> None:
+    """Gives each user its own of what is made from nothing and stays where it was made: the empty stashes of loops.
+
+    One that two loops share would keep them on one device.
+    """
+    used: set[Value] = set()
+    parted: list[Node] = []
+    for node in graph.nodes:
+        for i, value in enumerate(node.inputs):
+            maker = value.op
+            if value.dtype.base_dtype is not variant or not maker.op_def.traits.pure or maker.predecessors():
+                continue
+            if value in used:
+                copy = maker.again()
+                copy.name = f"{maker.name}/{len(parted)}/{node.name}"
+                parted.append(copy)
+                node.inputs[i] = copy.outputs[value.value_index]
+            used.add(value)
+    if parted:
+        graph.nodes = [*parted, *graph.nodes]
+
+
 def may_move(members: Iterable[Any]) -> bool:
     """Whether a policy may choose for nodes that share a device: variables and what works on them, or nodes without effects."""
-    nodes = list(members)
+    nodes = [node for node in members if not node.op_def.traits.feed]  # without the arguments of bodies
     if any(node.op_def.traits.waits for node in nodes):
         return False
     makers = [node for node in nodes if node.op_def.traits.handle]
