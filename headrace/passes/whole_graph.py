@@ -16,7 +16,7 @@ again when they get members.  All errors of the graph are told at the first step
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from headrace.core.dtypes import resource
@@ -222,12 +222,14 @@ class WholeGraph:
         for key, members in groups:
             self._decide_group(key, members, advised.get(key))
 
-    def _advised(self, policy: Policy, groups: Sequence[tuple[_Key, list[Ask]]]) -> Mapping[Hashable, Advised]:
+    def _advised(self, policy: Policy, groups: Sequence[tuple[_Key, list[Ask]]]) -> Mapping[_Key, Advised]:
         """Where the policy wants groups: asked for when there is new state, or when all of the graph is read."""
         new = any(a.rank == MAKER and a.node not in self._lasting for _, asks in groups for a in asks)
         if self._read and not new:
             return {}
-        asks_of = {key: self._lasting_asks(asks) for key, asks in self._members.items() if self._parent[key] is key and asks}
+        asks_of = {
+            key: self._lasting_asks(asks) for key, asks in self._members.items() if self._parent[key] is key and asks
+        }
 
         def group_of(op: Operation) -> _Key | None:
             return self._find(op.graph.prefix + op.name) if op in self._entered else None

@@ -63,7 +63,9 @@ def test_nodes_and_variables_are_moved_and_say_why():
 
     trained("refine", steps=1, tell=tell)
     moved = {name: n.why for name, n in seen.items() if name != "homes" and n.cause == "moved"}
-    assert any(why.startswith("placed by refine over the whole graph: ") for name, why in moved.items() if name in ("w0", "w1"))
+    assert any(
+        why.startswith("placed by refine over the whole graph: ") for name, why in moved.items() if name in ("w0", "w1")
+    )
     assert any(" here, the step " in why for why in moved.values())
     assert seen["w0"].device != seen["w1"].device and seen["product1"].device == seen["w1"].device
     assert seen["homes"] == {name: seen[name].device for name in ("w0", "w1")}

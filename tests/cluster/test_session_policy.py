@@ -34,7 +34,9 @@ def test_nodes_reach_another_task_and_state_is_found_again(cluster: LocalCluster
             if rates is None:
                 session.run(tf.global_variables_initializer())
             for _ in range(3):
-                np.testing.assert_allclose(session.run(y, {x: value}), np.full((2, 512), 3 * 512 * 512 * 1e-4), rtol=1e-4)
+                np.testing.assert_allclose(
+                    session.run(y, {x: value}), np.full((2, 512), 3 * 512 * 512 * 1e-4), rtol=1e-4
+                )
             nodes = session.explain(y, feeds=[x]).nodes
             found.append({n.name: n.device for n in nodes if n.op == "VariableV2"})
     assert found[0] == found[1]

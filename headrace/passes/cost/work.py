@@ -66,7 +66,7 @@ def work_of(node: Node, flops: Flops = float_operations) -> Work:
     return _work(node, flops, frozenset())
 
 
-def _work(node: Node, flops: Flops, around: frozenset[Any]) -> Work:
+def _work(node: Any, flops: Flops, around: frozenset[Any]) -> Work:
     traits = node.op_def.traits
     bodies = held_bodies(node) or client_bodies(node)
     if bodies:

@@ -15,7 +15,9 @@ def exact(problem: Problem) -> Assignment:
     """A site for each unit.  Where several are as good, the one that `refine` finds."""
     free = problem.free_units()
     if len(free) > MOST:
-        raise ValueError(f"the exact placement is for {MOST} units at most that may be in several places, not {len(free)}")
+        raise ValueError(
+            f"the exact placement is for {MOST} units at most that may be in several places, not {len(free)}"
+        )
     return _Search(problem, free).best
 
 

@@ -112,8 +112,8 @@ class Decision:
     def check_state(self) -> None:
         """Raises if the state on a device is larger than its memory."""
         state = [0.0] * len(self.problem.sites)
-        for unit, site in enumerate(self.assignment):
-            state[site] += self.problem.state[unit]
+        for unit, number in enumerate(self.assignment):
+            state[number] += self.problem.state[unit]
         for site, size in zip(self.problem.sites, state, strict=True):
             if site.memory and size > site.memory:
                 raise ResourceExhaustedError(

@@ -45,8 +45,10 @@ class Problem:
     inputs: list[list[int]] = field(default_factory=list)  # of each node: values
     maker: list[int] = field(default_factory=list)  # of each value: a node
     size: list[float] = field(default_factory=list)  # of each value: bytes that are sent
-    held: list[float] = field(default_factory=list)  # of each value: bytes of memory
-    feasible: list[Sequence[int]] = field(default_factory=list)  # of each unit: sites, the one that is taken by default first
+    room: list[float] = field(default_factory=list)  # of each value: bytes of memory
+    feasible: list[Sequence[int]] = field(
+        default_factory=list
+    )  # of each unit: sites, the one that is taken by default first
     state: list[float] = field(default_factory=list)  # of each unit: bytes that stay from step to step
     lasts: list[bool] = field(default_factory=list)  # of each unit: whether it is state and what works on it
     _order: tuple[list[int], list[list[int]]] | None = None
@@ -69,11 +71,14 @@ class Problem:
         self.inputs.append(list(inputs))
         return len(self.unit) - 1
 
-    def add_value(self, maker: int, size: float, held: float | None = None) -> int:
-        """What a node gives; it is sent to a site once, however many nodes there take it."""
+    def add_value(self, maker: int, size: float, room: float | None = None) -> int:
+        """What a node gives; it is sent to a site once, however many nodes there take it.
+
+        ``size``: bytes that are sent; ``room``: bytes of memory, if these are others.
+        """
         self.maker.append(maker)
         self.size.append(size)
-        self.held.append(size if held is None else held)
+        self.room.append(size if room is None else room)
         return len(self.maker) - 1
 
     def transfer(self, value: int, source: int, destination: int) -> float:

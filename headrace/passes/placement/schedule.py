@@ -45,7 +45,9 @@ class Schedule:
         self.busy = [0.0] * count
         self.finish = [0.0] * len(problem.unit)
         self.site: list[int | None] = [None] * len(problem.unit)
-        self._there: list[dict[int, float]] = [{} for _ in problem.maker]  # when a value is at a site to which it is sent
+        self._there: list[dict[int, float]] = [
+            {} for _ in problem.maker
+        ]  # when a value is at a site to which it is sent
         takers, self._made = problem.takers()
         self._left = takers.copy()  # nodes that have yet to take a value
         self.memory = [0.0] * count
@@ -85,7 +87,7 @@ class Schedule:
 
     def makes(self, node: int) -> float:
         """Bytes of memory that the node's results take."""
-        return sum(self.problem.held[value] for value in self._made[node])
+        return sum(self.problem.room[value] for value in self._made[node])
 
     def take(self, site: int, size: float) -> None:
         """Notes memory that is in use from now on."""
@@ -108,9 +110,9 @@ class Schedule:
             self.busy[site] += seconds
         self._bring(node, site)
         for value in self._made[node]:
-            self.take(site, problem.held[value])
+            self.take(site, problem.room[value])
             if not self._left[value]:
-                self.memory[site] -= problem.held[value]
+                self.memory[site] -= problem.room[value]
         self._let_go(node)
         return over
 
@@ -134,7 +136,7 @@ class Schedule:
                 continue
             source = self.site[problem.maker[value]]
             if source is not None:
-                self.memory[source] -= problem.held[value]
+                self.memory[source] -= problem.room[value]
             for one in self._there[value]:
                 self.memory[one] -= problem.size[value]
 

@@ -8,7 +8,7 @@ is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from headrace.core.dtypes import string
 from headrace.graph.operation import Operation
@@ -17,7 +17,7 @@ from headrace.passes.cost.work import client_bodies
 from headrace.passes.placement.policy import STATE_GAIN, Policy
 from headrace.passes.placement.step import in_time, may_move
 
-Key = Hashable
+K = TypeVar("K", bound=Hashable)  # what a group is known by
 
 
 class Advised(NamedTuple):
@@ -28,14 +28,14 @@ class Advised(NamedTuple):
 
 
 def state_homes(
-    ops: Sequence[Operation], group_of: Callable[[Operation], Key | None], asks_of: Mapping[Key, Sequence[Ask]],
+    ops: Sequence[Operation], group_of: Callable[[Operation], K | None], asks_of: Mapping[K, Sequence[Ask]],
     chooser: Chooser, policy: Policy,
-) -> dict[Key, Advised]:  # fmt: skip
+) -> dict[K, Advised]:  # fmt: skip
     """The devices of groups that may be on several.  ``group_of``: the group of a node; None for one that is alone."""
     if len(policy.candidates(list(chooser.names))) < 2:
         return {}
     draft = policy.draft(state=True)
-    units: dict[Key, int] = {}
+    units: dict[K, int] = {}
     cache: dict[tuple[str, ...], list[int]] = {}
 
     def feasible(asks: Sequence[Ask]) -> list[int]:

@@ -8,14 +8,19 @@ that waits or has effects.  A conditional or loop goes with all that its bodies 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from headrace.core.dtypes import variant
 from headrace.passes.bodies import bodies_within, held_bodies
 from headrace.passes.choose_device import Ask, Chooser, runs_on_host
+from headrace.passes.cost.model import CostModel
 from headrace.passes.placement.draft import Draft
 from headrace.passes.placement.policy import Decision, Policy
 from headrace.passes.step_graph import Node, StepGraph, Value
+
+EXPLAINED: Final = (
+    1_000_000  # nodes that are simulated to say what steps would take elsewhere: some ten seconds at most
+)
 
 AskOf = Callable[[Node], Ask]
 
@@ -23,11 +28,14 @@ AskOf = Callable[[Node], Ask]
 class Advice:
     """Where free nodes of a step go."""
 
-    def __init__(self, decision: Decision, units: Mapping[Node, int], policy: Policy) -> None:
-        """``units``: of the nodes that were free, by their numbers in the decision's problem."""
+    def __init__(self, decision: Decision, units: Mapping[Node, int], name: str, costs: CostModel) -> None:
+        """``units``: of the nodes that were free, by their numbers in the decision's problem.  ``name``: of the policy."""
         self.decision = decision
         self._units = units
-        self._policy = policy
+        self._name = name
+        self._costs = costs
+        self._elsewhere: dict[int, list[tuple[str, float]]] = {}
+        self._left = EXPLAINED
 
     def device(self, members: Sequence[Node]) -> str:
         """The device of nodes that share one; "" if they were not free."""
@@ -45,17 +53,24 @@ class Advice:
         decision = self.decision
         if unit is None or not decision.is_moved(unit):
             return ""
-        costs = self._policy.draft().costs
         sites = {site.name: site for site in decision.problem.sites}
-        here = sites[decision.device(unit)]
-        words = [
-            f"{_short(name)} {in_time(costs.seconds(node, sites[name].device_type))}, the step {in_time(seconds)}"
-            for name, seconds in decision.elsewhere(unit)
-        ]
-        own = in_time(costs.seconds(node, here.device_type))
-        return (
-            f"placed by {self._policy.name}: {own} here, the step {in_time(decision.outcome.seconds)}; on {'; on '.join(words)}"
-        )
+        steps = self._steps(unit)
+        words = []
+        for number in decision.problem.feasible[unit]:
+            site = decision.problem.sites[number]
+            if number != decision.assignment[unit]:
+                step = f", the step {in_time(steps[site.name])}" if site.name in steps else ""
+                words.append(f"{_short(site.name)} {in_time(self._costs.seconds(node, site.device_type))}{step}")
+        own = in_time(self._costs.seconds(node, sites[decision.device(unit)].device_type))
+        whole = in_time(decision.outcome.seconds)
+        return f"placed by {self._name}: {own} here, the step {whole}; on {'; on '.join(words)}"
+
+    def _steps(self, unit: int) -> dict[str, float]:
+        """What the step would take with the unit on its other sites; nothing if so many simulations would take too long."""
+        if unit not in self._elsewhere:
+            self._left -= len(self.decision.problem.unit) * (len(self.decision.problem.feasible[unit]) - 1)
+            self._elsewhere[unit] = self.decision.elsewhere(unit) if self._left >= 0 else []
+        return dict(self._elsewhere[unit])
 
 
 def advise(
@@ -123,7 +138,7 @@ class _Advising:
         decided = {n: self._draft.unit_of(members[0]) for members in free for n in members}
         for node, holder in inside.items():
             decided[node] = self._draft.unit_of(holder)
-        return Advice(decision, decided, self._policy)
+        return Advice(decision, decided, self._policy.name, self._draft.costs)
 
     def _join_bodies(
         self, inner: Sequence[tuple[Node, Sequence[Node], Sequence[int]]], units: Mapping[Node, int]

@@ -8,8 +8,8 @@ from typing import Any
 
 from headrace.core.config import ConfigProto
 from headrace.core.process import no_collection
-from headrace.passes.placement.policy import Policy
 from headrace.passes.pipeline import Options, make_detached_graph, passes_off
+from headrace.passes.placement.policy import Policy
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
 from headrace.resources.calling.value import tensor_held

@@ -329,8 +329,9 @@ class Master:
         """What runs a step of the plan.  A server counts its steps; partitions count their own."""
         if plan.rivals is None:
             return self._entry(plan)
-        plan.rivals.bind(self._entry)
-        return plan.rivals.run
+        rivals: Rivals = plan.rivals
+        rivals.bind(self._entry)
+        return rivals.run
 
     def _entry(self, plan: StepPlan) -> Run:
         run = entry(plan)

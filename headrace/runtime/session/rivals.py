@@ -27,7 +27,7 @@ class Rivals:
         self._runs: dict[bool, Run] = {}
         self._finish = finish
         self._trial: Trial | None = Trial()
-        self._kept: bool | None = None
+        self._faster: bool | None = None  # whether that is the plan with moved nodes
         self._lock = threading.Lock()
 
     def bind(self, entry: Callable[[StepPlan], Run]) -> None:
@@ -39,7 +39,7 @@ class Rivals:
     @property
     def chosen(self) -> StepPlan:
         """The plan that is kept; until that is known, the one with moved nodes."""
-        return self._plans[self._kept is not False]
+        return self._plans[self._faster is not False]
 
     @property
     def best(self) -> dict[bool, float]:
@@ -48,9 +48,9 @@ class Rivals:
 
     def run(self, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """Runs one step, of the plan that is kept or of the one whose turn it is."""
-        kept = self._kept
-        if kept is not None:
-            return self._runs[kept](feeds)
+        faster = self._faster
+        if faster is not None:
+            return self._runs[faster](feeds)
         with self._lock:
             moved = self._trial is None or self._trial.new_next()
         self._wait()  # what earlier steps began is not a part of this one
@@ -72,9 +72,9 @@ class Rivals:
     def _note(self, moved: bool, seconds: float) -> None:
         with self._lock:
             trial = self._trial
-            if self._kept is not None or trial is None or not trial.note(moved, seconds):
+            if self._faster is not None or trial is None or not trial.note(moved, seconds):
                 return
-            self._kept = trial.best[True] < trial.best[False]
-        faster = "where the policy puts them" if self._kept else "on their first devices"
+            self._faster = trial.best[True] < trial.best[False]
+        where = "where the policy puts them" if self._faster else "on their first devices"
         times = f"{trial.best[True] * 1e3:.3f} ms against {trial.best[False] * 1e3:.3f} ms"
-        log.info("keeps the nodes of a step of %d nodes %s: %s", len(self.chosen.graph.nodes), faster, times)
+        log.info("keeps the nodes of a step of %d nodes %s: %s", len(self.chosen.graph.nodes), where, times)

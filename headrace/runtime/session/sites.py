@@ -28,7 +28,9 @@ def sites_of(worker: LocalWorker, devices: Sequence[Device], machine: Machine) -
         if device.device_type != "CPU":
             limit = device.memory_limit or (memory_limit(device.torch_device) if mine else 0)
             known = device.device_type in machine.rates
-            sites.append(Site(device.name, device.device_type, limit or known * machine.rates_of(device.device_type).memory))
+            sites.append(
+                Site(device.name, device.device_type, limit or known * machine.rates_of(device.device_type).memory)
+            )
         elif mine:
             alone = worker.thread_budgets([device.name])[device.name] / worker.threads
             sites.append(Site(device.name, "CPU", 0, alone, together[device.name] / worker.threads))

@@ -5,11 +5,11 @@ from statistics import median
 
 import pytest
 from hypothesis import given, settings
+from passes.placement.problems import drawn, problem_of, problems
 
 from headrace.passes.placement.exact import exact
 from headrace.passes.placement.policy import HEURISTICS
 from headrace.passes.placement.schedule import simulate
-from passes.placement.problems import drawn, problem_of, problems
 
 
 @given(problems(most=5))

@@ -1,11 +1,11 @@
 """The white paper's heuristic: a graph worked out by hand, its worst case, constraints and memory."""
 
 from hypothesis import given, settings
+from passes.placement.problems import problem_of, problems
 
 from headrace.passes.placement.greedy import greedy
 from headrace.passes.placement.look_ahead import look_ahead
 from headrace.passes.placement.schedule import simulate
-from passes.placement.problems import problem_of, problems
 
 
 def test_a_graph_worked_out_by_hand():

@@ -1,13 +1,13 @@
 """Moves across the cut, and the heuristics that look at no costs."""
 
 from hypothesis import given, settings
+from passes.placement.problems import problem_of, problems
 
 from headrace.passes.placement.greedy import greedy
 from headrace.passes.placement.look_ahead import look_ahead
 from headrace.passes.placement.plain import first, round_robin
 from headrace.passes.placement.refine import refine
 from headrace.passes.placement.schedule import simulate
-from passes.placement.problems import problem_of, problems
 
 
 @given(problems())

@@ -1,10 +1,10 @@
 """A simulated step, by hand."""
 
 import pytest
+from passes.placement.problems import TASK, problem_of
 
 from headrace.passes.placement.problem import Problem, Site
 from headrace.passes.placement.schedule import Schedule, simulate, walk
-from passes.placement.problems import TASK, problem_of
 
 
 def test_a_node_begins_when_its_device_is_free_and_its_inputs_are_there():

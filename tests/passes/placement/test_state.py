@@ -1,12 +1,12 @@
 """Where variables go that ask for no device, by the whole graph, once."""
 
 import pytest
+from passes.placement.policies import MACHINE, PREFIX, TASKS, policy_of
 
 import headrace as tf
 from headrace.core.errors import ResourceExhaustedError
 from headrace.passes.choose_device import Chooser
 from headrace.passes.whole_graph import WholeGraph
-from passes.placement.policies import MACHINE, PREFIX, TASKS, policy_of
 
 
 def whole_of(policy, lasting=None):
@@ -82,7 +82,9 @@ def test_variables_that_are_too_large_for_one_device_are_split():
     with tf.Graph().as_default():
         for i in range(8):
             tf.get_variable(f"v{i}", [1024])
-        with pytest.raises(ResourceExhaustedError, match="variables of the graph do not fit: those on .* take .* of its 9000"):
+        with pytest.raises(
+            ResourceExhaustedError, match="variables of the graph do not fit: those on .* take .* of its 9000"
+        ):
             homes(whole_of(policy_of(memory=9000)))
 
 
@@ -101,5 +103,3 @@ def test_sessions_that_share_state_decide_by_the_same_rates():
     other = type(slow)(slow.rates, {k: type(v)(1e3, 1.0) for k, v in slow.links.items()})
     assert homes(whole_of(policy_of(devices=TASKS, machine=other, lasting=slow))) == expected
     assert homes(whole_of(policy_of(devices=TASKS, machine=other))) != expected
-
-

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from passes.placement.policies import DEVICES, PREFIX, policy_of
 from passes.steps import options, step
 
 import headrace as tf
@@ -17,7 +18,6 @@ from headrace.passes.place import place
 from headrace.passes.placement.policy import HEURISTICS
 from headrace.passes.placement.step import in_time
 from headrace.passes.reason import MOVED, Reasons
-from passes.placement.policies import DEVICES, PREFIX, policy_of
 
 
 def everywhere(node, device_type):
@@ -56,7 +56,9 @@ def test_without_a_gain_all_is_on_the_first_device():
     x = tf.ones([2, 2], name="x")
     where, graph = placed(tf.matmul(x, x, name="y"))
     assert not graph.moved and set(where.values()) == {"GPU:0"}
-    slow = replace(policy_of().machine, links=dict.fromkeys(policy_of().machine.links, policy_of().machine.links["host"]))
+    slow = replace(
+        policy_of().machine, links=dict.fromkeys(policy_of().machine.links, policy_of().machine.links["host"])
+    )
     slow = replace(slow, links={k: type(v)(10.0, v.bandwidth) for k, v in slow.links.items()})
     where, graph = placed(towers(), policy=policy_of(machine=slow))
     assert not graph.moved and set(where.values()) == {"GPU:0"}
@@ -151,11 +153,16 @@ def test_what_is_asked_for_is_never_broken(program):
         policy = policy_of(name, memory=memory, forced=True)
         only_cpu = {"n2"}
         where, graph = placed(
-            tf.add_n(values), policy=policy, has_kernel=lambda n, kind: kind == "CPU" or n.name not in only_cpu or n.device != ""
+            tf.add_n(values),
+            policy=policy,
+            has_kernel=lambda n, kind: kind == "CPU" or n.name not in only_cpu or n.device != "",
         )
         for node in graph.nodes:
             if node.origin.device:
-                assert all(w is None or w == h for w, h in zip(parts_of(node.origin.device), parts_of(node.device), strict=True))
+                assert all(
+                    w is None or w == h
+                    for w, h in zip(parts_of(node.origin.device), parts_of(node.device), strict=True)
+                )
         for follower, leader in leaders.items():
             if leader != "x":
                 assert where[follower] == where[leader]

@@ -26,7 +26,9 @@ def rivals_of(monkeypatch, moved, plain, finish=None):
         return run
 
     plans = [
-        SimpleNamespace(name=name, seconds=seconds, graph=SimpleNamespace(nodes=[]), loosen=lambda: runs.append("loose"))
+        SimpleNamespace(
+            name=name, seconds=seconds, graph=SimpleNamespace(nodes=[]), loosen=lambda: runs.append("loose")
+        )
         for name, seconds in (("moved", moved), ("plain", plain))
     ]
     rivals = Rivals(*plans, finish)
