@@ -54,16 +54,16 @@ def state_homes(
         traits = op.op_def.traits
         if traits.feed or traits.constant or _has_strings(op):
             continue
-        key = group_of(op)
-        if key is None or key not in units:
+        group = group_of(op)
+        if group is None or group not in units:
             unit = draft.unit(feasible([Ask(op, op.device, COLOCATED)]))
             for inner in _within(op):
-                group = group_of(inner)
-                if group in units:
-                    draft.join(unit, feasible(asks_of[group]))
+                within = group_of(inner)
+                if within is not None and within in units:
+                    draft.join(unit, feasible(asks_of[within]))
             draft.put(op, unit)
         else:
-            draft.put(op, units[key])
+            draft.put(op, units[group])
     problem = draft.problem({op for op in draft.nodes if op not in live})
     decision = policy.decide(problem, STATE_GAIN)
     decision.check_state()
