@@ -62,6 +62,9 @@ def state_homes(
                 if within is not None and within in units:
                     draft.join(unit, feasible(asks_of[within]))
             draft.put(op, unit)
+            if _calls_itself(op):
+                for tied in (unit, *(units[g] for t in op.inputs if (g := group_of(t.op)) is not None and g in units)):
+                    draft.join(tied, feasible([Ask(op, op.device, COLOCATED)])[:1])
         else:
             draft.put(op, units[group])
     problem = draft.problem({op for op in draft.nodes if op not in live})
@@ -103,6 +106,19 @@ def _within(op: Operation) -> list[Operation]:
             found.append(inner)
             bodies += [body for body in client_bodies(inner) if not body.name]
     return found
+
+
+def _calls_itself(op: Operation) -> bool:
+    """Whether the node holds a function that calls itself, which must be on one device with the state that it uses."""
+    bodies, seen = list(client_bodies(op)), set[Any]()
+    while bodies:
+        body = bodies.pop()
+        if body.recursive:
+            return True
+        if body not in seen:
+            seen.add(body)
+            bodies += [inner for node in body.get_operations() for inner in client_bodies(node)]
+    return False
 
 
 def _has_strings(op: Operation) -> bool:

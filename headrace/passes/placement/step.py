@@ -95,6 +95,11 @@ class _Advising:
         self._policy = policy
         self._draft: Draft = policy.draft()
         self._holder = _outermost_holders(graph)
+        # A function that calls itself must be on one device, whoever else calls it.
+        recursive = {
+            self._holder.get(n, n) for n in (*graph.nodes, *self._holder) if isinstance(n.attrs.get("f"), StepGraph)
+        }
+        self._stays = {n for n, holder in self._holder.items() if holder in recursive} | recursive
         self._numbers = {site.name: i for i, site in enumerate(policy.sites)}
         self._fed = {v.op for v in graph.feeds}
         self._candidates: dict[tuple[str, ...], list[int]] = {}
@@ -157,7 +162,7 @@ class _Advising:
     def _feasible(self, members: Sequence[Node]) -> list[int]:
         """The sites of nodes that share one, the default first; only that if they must stay there."""
         names = tuple(self._chooser.feasible([self._ask(n) for n in members]))
-        if len(names) > 1 and not may_move(members):
+        if len(names) > 1 and not (may_move(members) and self._stays.isdisjoint(members)):
             names = names[:1]
         if all(map(runs_on_host, members)):
             names = tuple(dict.fromkeys(map(self._chooser.cpu_of, names)))

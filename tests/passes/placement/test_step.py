@@ -166,3 +166,22 @@ def test_what_is_asked_for_is_never_broken(program):
         for follower, leader in leaders.items():
             if leader != "x":
                 assert where[follower] == where[leader]
+
+
+def test_a_function_that_calls_itself_and_its_variable_stay_together():
+    v = tf.get_variable("v", initializer=1.5, use_resource=True)
+
+    @tf.function
+    def power(x, n):
+        return tf.cond(n < 1, lambda: tf.exp(x), lambda: v * power(x, n - 1))
+
+    y = power(tf.constant(2.0), tf.constant(2)) + power(tf.constant(1.0), tf.constant(1))
+    slope = tf.gradients(y, v)[0]
+    config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0}, placement="round_robin", compile="off")
+    with tf.Session(config=config) as session:
+        policy = replace(session._master.planner.policy, forced=True)
+        session._master.planner.policy = session._master.planner.whole.policy = policy
+        session.run(v.initializer)
+        e = 2.718281828
+        assert session.run(y) == pytest.approx(1.5**2 * e**2 + 1.5 * e, rel=1e-5)
+        assert session.run(slope) == pytest.approx(2 * 1.5 * e**2 + e, rel=1e-5)
