@@ -213,23 +213,26 @@ def _model(build, cpus, rounds):
     with tf.Graph().as_default(), ExitStack() as stack:
         feeds, loss, train = build(tf)
         initial = tf.global_variables_initializer()
-        runs, figures = {}, {}
+        runs, figures, decided = {}, {}, {}
         for policy in (*HEURISTICS, "greedy, kept"):
             config = tf.ConfigProto(device_count={"CPU": cpus, "GPU": 0}, compile="off")
             config.placement = policy.partition(",")[0]
             config.device_threads.update({f"/cpu:{i}": threads for i in range(cpus)})
             session = stack.enter_context(tf.Session(config=config))
-            decided = _watched(session._master, forced=policy != "greedy, kept")
+            decided[policy] = _watched(session._master, forced=policy != "greedy, kept")
             session.run(initial)
             runs[policy] = run = session.make_callable([loss, train], list(feeds))
             for _ in range(30 if "kept" in policy else 3):
                 run(*feeds.values())
-            figures[policy] = {"predicted": decided[-1] if decided else None, "samples": [], "kept": ""}
+            figures[policy] = {"predicted": None, "samples": [], "kept": ""}
+            if decided[policy]:  # the last one is the step's
+                figures[policy]["predicted"] = decided[policy][-1].outcome.seconds
             if "kept" in policy:
                 plan = session._master.plan(list(feeds), [loss], [train])
                 moved = plan.rivals is not None and session._master.chosen(plan) is plan
                 figures[policy]["kept"] = "moved" if moved else "first"
-        figures["first"]["predicted"] = next((f["plain"] for f in [_watched.plain] if f["plain"]), None)
+        if decided["greedy"]:
+            figures["first"]["predicted"] = decided["greedy"][-1].plain.seconds
         for _ in range(rounds):
             for policy, run in runs.items():
                 begin = time.perf_counter()
@@ -241,7 +244,7 @@ def _model(build, cpus, rounds):
 
 
 def _watched(master, forced):
-    """Makes the session's policy tell what it predicts, each time it decides."""
+    """The decisions of the session's policy, as it makes them.  ``forced``: they are taken whatever they cost."""
     from headrace.passes.placement.policy import GAIN, Policy
 
     policy, told = master.planner.policy, []
@@ -250,17 +253,12 @@ def _watched(master, forced):
 
     class Watched(Policy):
         def decide(self, problem, gain=GAIN):
-            decision = super().decide(problem, gain)
-            told.append(decision.outcome.seconds)
-            _watched.plain["plain"] = decision.plain.seconds
-            return decision
+            told.append(super().decide(problem, gain))
+            return told[-1]
 
     fields = (policy.name, policy.sites, policy.part_of, policy.machine, policy.measured, policy.lasting, forced)
     master.planner.policy = master.planner.whole.policy = Watched(*fields)
     return told
-
-
-_watched.plain = {"plain": None}
 
 
 # ---- planning

@@ -18,7 +18,7 @@ from headrace.passes.placement.draft import Draft
 from headrace.passes.placement.policy import Decision, Policy
 from headrace.passes.step_graph import Node, StepGraph, Value
 
-EXPLAINED: Final = (
+SIMULATED: Final = (
     1_000_000  # nodes that are simulated to say what steps would take elsewhere: some ten seconds at most
 )
 
@@ -35,7 +35,7 @@ class Advice:
         self._name = name
         self._costs = costs
         self._elsewhere: dict[int, list[tuple[str, float]]] = {}
-        self._left = EXPLAINED
+        self._left = SIMULATED
 
     def device(self, members: Sequence[Node]) -> str:
         """The device of nodes that share one; "" if they were not free."""

@@ -10,10 +10,12 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 from headrace.runtime.drive.plans import Run, StepPlan
 from headrace.runtime.planning.tier import Trial
+
+MARGIN: Final = 0.05  # of the time: for less a step is not spread over devices, which others may need
 
 log = logging.getLogger("headrace.place")
 
@@ -74,7 +76,7 @@ class Rivals:
             trial = self._trial
             if self._faster is not None or trial is None or not trial.note(moved, seconds):
                 return
-            self._faster = trial.best[True] < trial.best[False]
+            self._faster = trial.best[True] < trial.best[False] * (1.0 - MARGIN)
         where = "where the policy puts them" if self._faster else "on their first devices"
         times = f"{trial.best[True] * 1e3:.3f} ms against {trial.best[False] * 1e3:.3f} ms"
         log.info("keeps the nodes of a step of %d nodes %s: %s", len(self.chosen.graph.nodes), where, times)

@@ -36,7 +36,9 @@ def rivals_of(monkeypatch, moved, plain, finish=None):
     return rivals, runs
 
 
-@pytest.mark.parametrize(("moved", "plain", "kept"), [(1.0, 2.0, "moved"), (2.0, 1.0, "plain"), (1.0, 1.0, "plain")])
+@pytest.mark.parametrize(
+    ("moved", "plain", "kept"), [(1.0, 2.0, "moved"), (2.0, 1.0, "plain"), (0.96, 1.0, "plain"), (0.94, 1.0, "moved")]
+)
 def test_the_faster_one_stays(monkeypatch, moved, plain, kept):
     rivals, runs = rivals_of(monkeypatch, moved, plain)
     assert rivals.chosen.name == "moved"
