@@ -204,6 +204,9 @@ class ConfigProto(Message):
     `gather_transfers=False` lets each value that goes from one device to another travel by itself, so that what needs only
     some of them begins earlier.  `lossy_transfers` sends the upper 16 bits of float32 values (white paper 5.5).
     `late_transfers` sends large weights shortly before they are used, which needs less memory and more messages (5.2).
+    `placement` says where nodes are that ask for no device and could be on several: on the first one ("first"), or where a
+    simulated step is fastest (white paper 3.2.1): "greedy", "look_ahead", "refine"; "round_robin" takes devices in turn.
+    Whether a step really is faster so is measured in its first runs, and the faster way is kept.
     """
 
     class Experimental(Message):
@@ -244,6 +247,7 @@ class ConfigProto(Message):
     gather_transfers: bool = True
     lossy_transfers: bool = False
     late_transfers: bool = False
+    placement: Literal["first", "greedy", "look_ahead", "refine", "round_robin"] = "first"
     deterministic: bool = False
     precision: Literal["high", "highest", "medium", "bfloat16", "float16"] = "high"
     device_threads: dict[str, int] = nested()

@@ -46,11 +46,13 @@ class Chooser:
 
     def __init__(self, devices: Sequence[str], has_kernel: HasKernel, soft: bool) -> None:
         """``devices`` are full names, best first, at least one CPU; ``has_kernel(node, device type)`` asks the registry."""
+        self.names = tuple(devices)
         self._devices = [(name, parts_of(name)) for name in devices]
         self.types = frozenset(parts[3] or "CPU" for _, parts in self._devices)
         self.has_kernel = has_kernel
         self.soft = soft
         self._first: dict[tuple[Parts, frozenset[str]], str] = {}
+        self._all: dict[tuple[Parts, frozenset[str]], tuple[str, ...]] = {}
         self._cpus: dict[str, str] = {}
 
     def choose(self, asks: Sequence[Ask]) -> Choice:
@@ -63,6 +65,18 @@ class Chooser:
         if self.soft and (chosen := self.match((*wishes[-1][:3], "CPU", None), types)):
             return Choice(chosen, True)
         raise self._failure(asks, wishes[-1])
+
+    def feasible(self, asks: Sequence[Ask]) -> tuple[str, ...]:
+        """All devices that nodes which share one may have, that of `choose` first."""
+        types = self._types_for(ask.node for ask in asks if not runs_on_host(ask.node))
+        for wish in self._wishes(asks):
+            found = self._all.get((wish, types))
+            if found is None:
+                fitting = [name for name, parts in self._devices if meets(parts, wish) and (parts[3] or "CPU") in types]
+                found = self._all[wish, types] = tuple(fitting)
+            if found:
+                return found
+        return (self.choose(asks).device,)
 
     def match(self, wish: Parts, types: frozenset[str] | None = None) -> str:
         """The first device of these types that meets the wish; "" if there is none."""

@@ -35,6 +35,7 @@ from headrace.passes.mixed_precision import Half, mixed_precision
 from headrace.passes.observe import Observe, collect, observe
 from headrace.passes.pass_on import CARRIERS, pass_on
 from headrace.passes.place import place
+from headrace.passes.placement.policy import Policy
 from headrace.passes.portable import copy_of
 from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
@@ -104,6 +105,7 @@ class Options:
     before_each: Callable[[Pass, StepGraph], None] | None = None
     reasons: Reasons | None = None  # is told why nodes are placed where they are
     whole: WholeGraph | None = None  # the client's graph, in which nodes share devices that one step does not need
+    policy: Policy | None = None  # decides where nodes are that may be on several devices; None: on the first
 
 
 @dataclass(slots=True)
@@ -212,7 +214,7 @@ def _raise(graph: StepGraph, context: Context) -> StepGraph:
 
 def _place(graph: StepGraph, context: Context) -> StepGraph:
     s = context.settings
-    return place(graph, s.devices, s.has_kernel, s.soft_placement, s.reasons, s.whole)
+    return place(graph, s.devices, s.has_kernel, s.soft_placement, s.reasons, s.whole, s.policy)
 
 
 def _observe(graph: StepGraph, context: Context) -> StepGraph:

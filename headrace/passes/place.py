@@ -28,6 +28,8 @@ from headrace.passes.choose_device import (
 )
 from headrace.passes.colocate import groups_of, is_state, takes_state
 from headrace.passes.inline import merged_device
+from headrace.passes.placement.policy import Policy
+from headrace.passes.placement.step import Advice, advise, part_shared
 from headrace.passes.reason import Reasons
 from headrace.passes.step_graph import Node, StepGraph
 from headrace.passes.whole_graph import Home, WholeGraph
@@ -35,23 +37,34 @@ from headrace.passes.whole_graph import Home, WholeGraph
 
 def place(
     graph: StepGraph, devices: Sequence[str], has_kernel: HasKernel, soft: bool = False, reasons: Reasons | None = None,
-    whole: WholeGraph | None = None,
+    whole: WholeGraph | None = None, policy: Policy | None = None,
 ) -> StepGraph:  # fmt: skip
     """``devices`` are full names, best first, at least one CPU; ``has_kernel(node, device type)`` asks the registry.
 
-    ``reasons`` is told why each node is where it is.  ``whole``: the client's graph, all of it.
+    ``reasons`` is told why each node is where it is.  ``whole``: the client's graph, all of it.  ``policy``: decides where nodes
+    are that may be on several devices; without one they are on the first.
     """
     if whole is not None:
         whole.settle()
-    placer = _Placer(Chooser(devices, has_kernel, soft) if whole is None else whole.chooser, reasons)
+    chooser = Chooser(devices, has_kernel, soft) if whole is None else whole.chooser
+    placer = _Placer(chooser, reasons)
     fed = {v.op for v in graph.feeds}
+    if policy is not None:
+        part_shared(graph)
     if reasons is not None:
         reasons.start(graph, devices)
     _inherit(graph, set())
     if reasons is not None:
         reasons.note_inherited(graph)
     followers = _Followers(graph)
-    for members in groups_of(graph):
+    groups = groups_of(graph)
+    if policy is not None:
+        placer.advice = advise(
+            graph, groups, lambda members: {} if whole is None else _devices(members, whole), followers.all,
+            lambda node: Ask(node, node.device, _rank(node)), chooser, policy,
+        )  # fmt: skip
+        graph.moved = placer.advice is not None and placer.advice.moves
+    for members in groups:
         homes = {} if whole is None else _homes(members, whole)
         if len(members) == 1 and not homes:
             (node,) = members
@@ -87,6 +100,10 @@ def _homes(members: Sequence[Node], whole: WholeGraph) -> dict[Node, Home]:
     return homes
 
 
+def _devices(members: Sequence[Node], whole: WholeGraph) -> dict[Node, str]:
+    return {node: home.device for node, home in _homes(members, whole).items()}
+
+
 def _inherit(graph: StepGraph, seen: set[StepGraph]) -> None:
     """Nodes in bodies ask for what the holder asks for, as far as they ask for nothing themselves."""
     for node in graph.nodes:
@@ -107,9 +124,16 @@ class _Placer:
     def __init__(self, chooser: Chooser, reasons: Reasons | None) -> None:
         self._chooser = chooser
         self._reasons = reasons
+        self.advice: Advice | None = None
 
     def place_group(self, members: Sequence[Node]) -> None:
-        """Gives nodes that share a device the first one that they may have."""
+        """Gives nodes that share a device the first one that they may have, or that of the policy."""
+        if self.advice is not None and (device := self.advice.device(members)):
+            self._put_together(members, device, False)
+            if self._reasons is not None:
+                for node in members:
+                    self._reasons.note_moved(node, self.advice.why(node))
+            return
         choice = self._chooser.choose([Ask(n, n.device, _rank(n)) for n in members])
         self._put_together(members, choice.device, choice.fell_back)
 
@@ -121,6 +145,9 @@ class _Placer:
             at.setdefault(homes.get(node, homes[first]), []).append(node)
         for home, nodes in at.items():
             self._put_together(nodes, home.device, home.fell_back, home.asks)
+            if self._reasons is not None and home.why:
+                for node in nodes:
+                    self._reasons.note_moved(node, home.why if node.op_def.traits.handle else "")
 
     def _put_together(self, members: Sequence[Node], device: str, fell_back: bool, asks: Ask | None = None) -> None:
         on_host = {n for n in members if runs_on_host(n)}

@@ -25,6 +25,7 @@ FALLBACK = "fallback"  # soft placement
 DEFAULT = "default"  # nobody asks: the first device with a kernel
 FED = "fed"  # the client supplies the value
 FOLLOWS = "follows"  # nobody asks: goes with a node beside it
+MOVED = "moved"  # nobody asks: put there by ConfigProto.placement, away from the default device
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,11 @@ class Reasons:
     def note_following(self, node: Node, where: str, other: Node | None) -> None:
         """``where`` says what a node that asks for nothing goes with."""
         self.of_node[node] = Reason(FOLLOWS, where if other is None else f"{where} {_name(other)}")
+
+    def note_moved(self, node: Node, text: str) -> None:
+        """``text`` says what the node costs here and elsewhere; "" if it is where it would be without a policy."""
+        if text:
+            self.of_node[node] = Reason(MOVED, text)
 
     def note_group(
         self, members: Sequence[Node], chosen: str, fell_back: bool, on_host: set[Node], heard: Ask | None = None

@@ -113,6 +113,7 @@ class StepGraph:
         # Of a body: which feeds and fetches are passed on the host whatever the device (passes/instantiate.py).
         self.host_feeds: list[bool] = []
         self.host_fetches: list[bool] = []
+        self.moved = False  # whether a policy has put a node elsewhere than on its first device (passes/place.py)
         self.unrolled = 0  # nodes that loops of this graph have become (passes/unroll.py)
         self.results: tuple[int, ...] | None = None  # of a function that calls itself: which of its results these are
 

@@ -16,7 +16,7 @@ again when they get members.  All errors of the graph are told at the first step
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from headrace.core.dtypes import resource
@@ -27,6 +27,8 @@ from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.choose_device import COLOCATED, MAKER, USER, Ask, Choice, Chooser, meets, parts_of
 from headrace.passes.inline import merged_device
+from headrace.passes.placement.policy import Policy
+from headrace.passes.placement.state import Advised, state_homes
 from headrace.passes.read import ref_positions
 
 _Key = str | Tensor  # the name of a node; a value that a conditional or loop gives stands for itself
@@ -35,23 +37,32 @@ _NAMES = frozenset((*_BODIES, "f"))
 
 
 class Home(NamedTuple):
-    """Where a node is by the whole graph, and whose wish that is; None if nobody asks."""
+    """Where a node is by the whole graph, and whose wish that is; None if nobody asks.
+
+    ``why``: what a policy says that has put it elsewhere than on the first device.
+    """
 
     device: str
     fell_back: bool
     asks: Ask | None
+    why: str = ""
 
 
 class WholeGraph:
     """Thread-safe."""
 
     def __init__(
-        self, graph: Graph, chooser: Chooser, pruned: bool = False, lasting: dict[Operation, str] | None = None
-    ) -> None:
-        """With ``pruned`` only steps are looked at.  ``lasting``: where makers of state are, for good, if others know it too."""
+        self, graph: Graph, chooser: Chooser, pruned: bool = False, lasting: dict[Operation, str] | None = None,
+        policy: Policy | None = None,
+    ) -> None:  # fmt: skip
+        """With ``pruned`` only steps are looked at.  ``lasting``: where makers of state are, for good, if others know it too.
+
+        ``policy``: decides where groups are that may be on several devices; without one they are on the first.
+        """
         self._graph = graph
         self.chooser = chooser
         self._pruned = pruned
+        self.policy = policy
         self._lock = threading.Lock()
         self._lasting = {} if lasting is None else lasting
         self._known: dict[str, bool] = {}  # devices that are asked for: whether there is one
@@ -201,22 +212,49 @@ class WholeGraph:
 
     def _decide(self) -> None:
         changed, self._changed = self._changed, {}
+        groups: list[tuple[_Key, list[Ask]]] = []
         for key in changed:
             members = self._members.get(key)
             if members and self._parent[key] is key:
                 members.sort(key=lambda ask: ask.node._id)
-                self._decide_group(key, members)
+                groups.append((key, members))
+        advised = {} if self.policy is None else self._advised(self.policy, groups)
+        for key, members in groups:
+            self._decide_group(key, members, advised.get(key))
 
-    def _decide_group(self, root: _Key, members: Sequence[Ask]) -> None:
+    def _advised(self, policy: Policy, groups: Sequence[tuple[_Key, list[Ask]]]) -> Mapping[_Key, Advised]:
+        """Where the policy wants groups: asked for when there is new state, or when all of the graph is read."""
+        new = any(a.rank == MAKER and a.node not in self._lasting for _, asks in groups for a in asks)
+        if self._read and not new:
+            return {}
+        asks_of = {
+            key: self._lasting_asks(asks) for key, asks in self._members.items() if self._parent[key] is key and asks
+        }
+
+        def group_of(op: Operation) -> _Key | None:
+            return self._find(op.graph.prefix + op.name) if op in self._entered else None
+
+        return state_homes(self._graph._nodes, group_of, asks_of, self.chooser, policy)
+
+    def _lasting_asks(self, members: Sequence[Ask]) -> list[Ask]:
+        """What members of a group ask for, now that some of them are somewhere for good."""
         asks = [Ask(a.node, self._lasting.get(a.node, a.device), a.rank) for a in members]
         if self.chooser.soft and not self._lasting.keys().isdisjoint(a.node for a in asks):
             asks = [a if a.rank == MAKER else a._replace(device="") for a in asks]  # they go where the state is
+        return asks
+
+    def _decide_group(self, root: _Key, members: Sequence[Ask], advised: Advised | None = None) -> None:
+        asks = self._lasting_asks(members)
         makers = [a for a in asks if a.rank == MAKER]
         if self.chooser.soft and len({a.device for a in makers if a.device}) > 1:
             for part in _by_state(asks):
                 home = _home(self.chooser.choose(part), part)
                 self._own.update((ask.node, home) for ask in part)
-        self._homes[root] = home = _home(self.chooser.choose(asks), members)
+        if advised is not None and advised.device in self.chooser.feasible(asks):
+            home = _home(Choice(advised.device, False), members)._replace(why=advised.why)
+        else:
+            home = _home(self.chooser.choose(asks), members)
+        self._homes[root] = home
         for ask in makers:
             self._lasting.setdefault(ask.node, self._own.get(ask.node, home).device)
 

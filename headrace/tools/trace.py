@@ -262,7 +262,7 @@ def _parts(findings: Findings) -> list[str]:
         (f"{hop.share:.0%}", time_text(hop.micros / 1e6), hop.task, hop.what, hop.source)
         for hop in findings.path[:LINES]
     ]
-    nodes = sum(hop.share for hop in findings.path if hop.kind != BETWEEN)
+    nodes = sum(hop.share for hop in findings.path if hop.cause != BETWEEN)
     ops = [(time_text(i.micros / 1e6), f"{i.share:.0%}", i.task, i.what, i.source) for i in findings.costliest(LINES)]
     idle = [
         (one.device, f"{one.idle:.0%}", "; ".join(f"{what} {share:.0%}" for what, share in one.causes[:3]))

@@ -6,12 +6,13 @@ specialised for the shapes of their feeds leave little to assume.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
 from headrace.core.dtypes import resource, string, variant
+from headrace.graph.body import FuncGraph
 from headrace.passes.bodies import held_bodies
 from headrace.passes.cost.float_operation import UnknownShape
 from headrace.passes.cost.product import all_float_operations
@@ -63,11 +64,15 @@ def size_of(value: Value) -> int:
 
 
 def work_of(node: Node, flops: Flops = all_float_operations) -> Work:
-    """The work of a node, that of the bodies it holds included."""
+    """The work of a node, that of the bodies it holds included.  A function that calls itself counts once."""
+    return _work(node, flops, frozenset())
+
+
+def _work(node: Any, flops: Flops, around: frozenset[Any]) -> Work:
     traits = node.op_def.traits
-    bodies = held_bodies(node)
+    bodies = held_bodies(node) or client_bodies(node)
     if bodies:
-        return _held(node, bodies, flops)
+        return _held(node, [body for body in bodies if body not in around], flops, around.union(bodies))
     if traits.feed or traits.constant or traits.handle or traits.of_shapes or (traits.identity and not traits.writes):
         return NOTHING
     if traits.reads_buffer or not (node.inputs or node.outputs):  # no line of code, or none that calls
@@ -110,12 +115,17 @@ def _most(values: Iterable[Value]) -> int:
     return max((elements(v) for v in values if size_of(v)), default=0)
 
 
-def _held(node: Node, bodies: list[StepGraph], flops: Flops) -> Work:
+def client_bodies(node: Any) -> list[FuncGraph]:
+    """The bodies that a node of the client's graph holds, before they are instantiated."""
+    return [a for a in node.attrs.values() if isinstance(a, FuncGraph)] if node.attrs else []
+
+
+def _held(node: Node, bodies: Sequence[StepGraph | FuncGraph], flops: Flops, around: frozenset[Any]) -> Work:
     """All iterations of a loop; of a conditional the branch that is more work."""
-    inner = [_sum(work_of(n, flops) for n in body.nodes) for body in bodies]
+    inner = [_sum(_work(n, flops, around) for n in body.get_operations()) for body in bodies]
     if "body" in node.attrs:
         return _sum(inner).times(iterations(node))
-    return max(inner, key=lambda work: (work.flops, work.read + work.written, work.calls))
+    return max(inner, key=lambda work: (work.flops, work.read + work.written, work.calls), default=NOTHING)
 
 
 def iterations(node: Node) -> int:

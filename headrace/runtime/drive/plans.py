@@ -80,6 +80,7 @@ class StepPlan(ABC):
     runs: int = 0  # counted where a cost model is built of some of them
     running: list[None] = field(default_factory=list)  # of a plan that writes: one for each step that runs
     saves: Callable[[float, bool], AbstractContextManager[list[str]]] | None = None  # watches what it saves, if it does
+    rivals: Any = None  # `Rivals`: this plan and one with nodes on other devices, while it is open which is faster
 
     @property
     def programs(self) -> list[Program]:
@@ -112,6 +113,9 @@ class StepPlan(ABC):
     def loosen(self) -> None:
         """Breaks the circles through what it holds, so that memory is freed with the last reference to the plan."""
         self.saves = None
+        rivals, self.rivals = self.rivals, None
+        if rivals is not None:
+            rivals.loosen()
         for plan in self.singles():
             plan.variants = None
 

@@ -59,7 +59,7 @@ def explain_request(
     """``passes``: True to tell of all passes, or the names of some."""
     names = checked_names(passes)
     watch = PassWatch(names)
-    plan = master.plan(feeds, fetches, targets)
+    plan = master.chosen(master.plan(feeds, fetches, targets))
     reasons = Reasons()
     options = replace(
         master.planner.options(), reasons=reasons, after_each=watch.after if names else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace.core import errors
@@ -53,6 +53,7 @@ class Request:
     later: bool = False  # whether the feeds come while it runs (`PartialRun`)
     check_numbers: bool = False  # whether it stops where a number becomes NaN or infinite
     observe: Observe | None = None  # what it hands out beside its fetches, after them
+    plain: bool = False  # whether no policy decides where its nodes are
 
     @property
     def devices(self) -> Collection[str]:
@@ -65,6 +66,8 @@ class Request:
 
     def placed(self, options: Options) -> StepGraph:
         """The step graph as it can be cut between devices, each time a new one."""
+        if self.plain and options.policy is not None:
+            options = replace(options, policy=None)
         graph = make_placed_graph(self.feeds, self.fetches, self.targets, options, self.later)
         _refuse_unfed(graph)
         return graph

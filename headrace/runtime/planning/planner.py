@@ -9,6 +9,7 @@ from typing import Any
 from headrace.core.config import ConfigProto
 from headrace.core.process import no_collection
 from headrace.passes.pipeline import Options, make_detached_graph, passes_off
+from headrace.passes.placement.policy import Policy
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
 from headrace.resources.calling.value import tensor_held
@@ -60,6 +61,7 @@ class Planner:
         self.after_each_pass: Callable[[str, StepGraph], None] | None = None
         registered.plan_body = self.plan_body
         self.whole: WholeGraph | None = None  # of a session: the client's graph, which decides where state is
+        self.policy: Policy | None = None  # of a session: what decides where nodes are that may be on several devices
 
     def options(self, blueprint: Blueprint | None = None) -> Options:
         """If numbers are checked or all is observed, the nodes are those of the user's graph."""
@@ -82,6 +84,7 @@ class Planner:
             off=passes_off(),
             after_each=self.after_each_pass,
             whole=self.whole,
+            policy=self.policy,
         )
 
     def plan(self, blueprint: Blueprint, graph: StepGraph | None = None) -> StepPlan:

@@ -78,7 +78,7 @@ class Tier:
 
 
 class Trial:
-    """The comparison of a compiled plan with the interpreted one."""
+    """The comparison of a new plan with the one that there was: a compiled one, or one on other devices."""
 
     __slots__ = ("_left", "best")
 
@@ -86,14 +86,14 @@ class Trial:
         self._left = {True: runs, False: runs}
         self.best = {True: float("inf"), False: float("inf")}
 
-    def compiled_next(self) -> bool:
-        """Whether the next run is the compiled plan's turn."""
+    def new_next(self) -> bool:
+        """Whether the next run is the new plan's turn."""
         return self._left[True] >= self._left[False]
 
-    def note(self, compiled: bool, seconds: float) -> bool:
+    def note(self, new: bool, seconds: float) -> bool:
         """Notes how long a run of one plan took; returns whether the comparison is over."""
-        self._left[compiled] -= 1
-        self.best[compiled] = min(self.best[compiled], seconds)
+        self._left[new] -= 1
+        self.best[new] = min(self.best[new], seconds)
         return max(self._left.values()) <= 0
 
 

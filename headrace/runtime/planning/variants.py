@@ -78,7 +78,7 @@ class Variants:
         if trial is None:
             return plan, False
         self._wait()  # what earlier steps began is not a part of the next one
-        return (plan if trial.compiled_next() else self._interpreted(key)), True
+        return (plan if trial.new_next() else self._interpreted(key)), True
 
     def note(self, plan: SinglePlan, feeds: Sequence[Any], seconds: float) -> None:
         """Hears how long a run took."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from operator import or_
 from time import time_ns
 from typing import Any, Final, Protocol
 
@@ -23,23 +24,26 @@ from headrace.graph.operation import Operation, Tensor
 from headrace.passes.bodies import held_bodies
 from headrace.passes.choose_device import Chooser
 from headrace.passes.cost.measured import Measured
+from headrace.passes.cost.rates import USUAL, Machine
 from headrace.passes.cost.step import StepCost
 from headrace.passes.observe import Observe
 from headrace.passes.partition.cut import Cutting
 from headrace.passes.partition.later import feed_later, needed_feeds
 from headrace.passes.partition.partition import Partition, destinations, partition, partition_names
 from headrace.passes.pipeline import rewrite_placed
+from headrace.passes.placement.policy import Policy
 from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
 from headrace.passes.written import saves, written
 from headrace.resources.stepping.step import current, deadline
+from headrace.runtime.costs.calibrate import machine as calibrated
 from headrace.runtime.costs.costs import Costs
 from headrace.runtime.costs.observe import of_entries
 from headrace.runtime.drive.plans import DividedPlan, Run, StepPlan, TracedPlan, entry
 from headrace.runtime.host.cut import Side, cut
 from headrace.runtime.host.cut_machine import Variables
-from headrace.runtime.host.device import part_of, visible_devices
+from headrace.runtime.host.device import part_of, visible_devices, waiting
 from headrace.runtime.host.placement_log import PlacementLog
 from headrace.runtime.host.registered import RegisteredGraph, TracedGraph
 from headrace.runtime.host.worker import LocalWorker
@@ -57,6 +61,8 @@ from headrace.runtime.session.partial import PartialRun
 from headrace.runtime.session.partition_graph import partition_graph
 from headrace.runtime.session.partition_worker import PartitionWorker, Runs, Send, Task
 from headrace.runtime.session.partitioned import Member, PartitionedStep
+from headrace.runtime.session.rivals import Rivals
+from headrace.runtime.session.sites import sites_of
 from headrace.runtime.session.step_costs import measure, predict
 from headrace.runtime.session.step_numbers import step_numbers
 from headrace.runtime.session.step_stats import cost_graph, step_stats
@@ -107,12 +113,14 @@ class Master:
         timeout = config.operation_timeout_in_ms / 1000
         self.registered = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         self.planner = Planner(self.registered, config, [d.name for d in self.devices])
-        self.planner.whole = self._whole()
         self.after_each_pass = PlacementLog() if config.log_device_placement else None
         self.part_of = part_of(self.devices, config.partition)
         self.cutting = Cutting(config.gather_transfers, lossy=config.lossy_transfers, late=config.late_transfers)
         parts = {self.part_of(d.name) for d in self.devices}
         self._one_partition = len(parts) == 1 and task_of(next(iter(parts))) == self.worker.task
+        self.costs = Costs()  # of its traced steps
+        self.planner.policy = self._policy()
+        self.planner.whole = self._whole()
         if cluster is None:
             self._local = PartitionWorker(self.planner)
         else:
@@ -120,7 +128,6 @@ class Master:
             cluster.on_lost(self._local.lose)
         self.tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
         self._plans: dict[tuple[Request, int], StepPlan] = {}
-        self.costs = Costs()  # of its traced steps
         self._partial_runs: set[PartialRun] = set()  # those that have not ended
         self._lock = threading.Lock()
         self._measuring = threading.Lock()  # steps that are measured run one at a time
@@ -129,9 +136,32 @@ class Master:
         """What decides where state is.  Sessions on servers find each other's state: they share where that is."""
         names = tuple(d.name for d in self.devices)
         chooser = Chooser(names, self.worker.has_kernel, self.config.allow_soft_placement)
-        shared = not self._owns_worker or self._cluster is not None
-        homes = self.graph._state_homes.setdefault(names, {}) if shared else {}
-        return WholeGraph(self.graph, chooser, self.config.graph_options.place_pruned_graph, homes)
+        homes = self.graph._state_homes.setdefault(names, {}) if self._shares_state else {}
+        pruned = self.config.graph_options.place_pruned_graph
+        return WholeGraph(self.graph, chooser, pruned, homes, self.planner.policy)
+
+    @property
+    def _shares_state(self) -> bool:
+        return not self._owns_worker or self._cluster is not None
+
+    def _policy(self, machine: Machine | None = None, measured: Measured | None = None) -> Policy | None:
+        """What decides where nodes are that may be on several devices; None: they are on the first.
+
+        By default it counts with what this machine can do, and with the session's measured costs.
+        """
+        name = self.config.placement
+        if name == "first" or len({self.part_of(d.name) for d in self.devices}) == 1:
+            return None
+        machine = calibrated(self.registered.threads) if machine is None else machine
+        known = (lambda: self.costs.measured) if measured is None else lambda: measured
+        sites = sites_of(self.worker, self.devices, machine)
+        return Policy(name, sites, self.part_of, machine, known, USUAL if self._shares_state else None)
+
+    def use_costs(self, machine: Machine, measured: Measured | None = None) -> None:
+        """What nodes and transfers cost, for the policy.  To be called before the first step: plans that there are stay."""
+        self.planner.policy = policy = self._policy(machine, measured)
+        if self.planner.whole is not None:
+            self.planner.whole.policy = policy
 
     @property
     def after_each_pass(self) -> Callable[[str, StepGraph], None] | None:
@@ -175,13 +205,33 @@ class Master:
                 del self._plans[key]
 
     def _make(self, request: Request) -> StepPlan:
+        """The plan of a request.  Where the policy has moved nodes there are two, and the first runs say which is faster."""
+        if self.planner.policy is None:
+            return self._made(request)[0]
+        plan, moved = self._made(replace(request, plain=request.later))
+        if moved and not self.planner.policy.forced:
+            plain, _ = self._made(replace(request, plain=True))
+            plan.borrowed[:] = plain.borrowed[:] = map(or_, plan.borrowed, plain.borrowed)
+            wait = waiting([d.torch_device for d in self.worker.devices])
+            plan.rivals = Rivals(plan, plain, wait)
+        return plan
+
+    def chosen(self, plan: StepPlan) -> StepPlan:
+        """The plan, or that with all nodes on their first devices where that has turned out to be faster."""
+        return plan if plan.rivals is None else plan.rivals.chosen
+
+    def _made(self, request: Request) -> tuple[StepPlan, bool]:
+        """A plan, and whether the policy has moved nodes of it."""
         if self._one_partition and not request.later:
             plan = self.planner.plan(request)
             note_writes(plan, variables_written(plan.graph, self.registered), self.registered)
-            return self._saving(plan, self._used(plan.graph) if saves(plan.graph) else None)
+            return self._saving(plan, self._used(plan.graph) if saves(plan.graph) else None), False
         options = self.planner.options(request)
         with no_collection():
             graph = request.placed(options)
+            moved = graph.moved
+            if not moved and options.policy is not None:
+                request = replace(request, plain=True)  # whatever is planned of it later is placed like this
             writes = variables_written(graph, self.registered)
             saved = self._used(graph) if saves(graph) else None
             writers = {task_of(handle.device) for handle in written(graph)}
@@ -195,7 +245,7 @@ class Master:
                 plan = self._cut(request, graph, () if mine else sorted(writers))
             if mine:  # otherwise each task notes its own partitions
                 note_writes(plan, writes, self.registered)
-            return self._saving(plan, saved)
+            return self._saving(plan, saved), moved
 
     def _used(self, graph: StepGraph) -> Variables:
         return variables_used(graph, self.registered)
@@ -291,6 +341,13 @@ class Master:
 
     def entry(self, plan: StepPlan) -> Run:
         """What runs a step of the plan.  A server counts its steps; partitions count their own."""
+        if plan.rivals is None:
+            return self._entry(plan)
+        rivals: Rivals = plan.rivals
+        rivals.bind(self._entry)
+        return rivals.run
+
+    def _entry(self, plan: StepPlan) -> Run:
         run = entry(plan)
         if self.config.graph_options.build_cost_model > 0:
             return lambda feeds: self.run_measured(plan, feeds, RunMetadata())
@@ -340,6 +397,7 @@ class Master:
         self, plan: StepPlan, feeds: Sequence[Any], metadata: RunMetadata, with_costs: bool = False
     ) -> tuple[Any, ...]:
         """Runs a step, interpreted, and says in ``metadata`` when each node ran; ``with_costs``: and what each cost."""
+        plan = self.chosen(plan)
         with self._lock:
             if plan.traced is None:
                 plan.traced = self._make_traced(plan)
@@ -386,6 +444,7 @@ class Master:
 
     def partition_graphs(self, plan: StepPlan) -> list[Any]:
         """What the plan runs in this process, as GraphDefs: one for each partition."""
+        plan = self.chosen(plan)
         if not isinstance(plan, DividedPlan):
             return [partition_graph(plan, self.worker.device("").name)]
         return [

@@ -3,7 +3,7 @@
 import pytest
 
 import headrace as tf
-from headrace.passes.cost.work import ASSUMED, ITERATIONS, NOTHING, Work, elements, size_of, work_of
+from headrace.passes.cost.work import ASSUMED, ITERATIONS, NOTHING, Work, client_bodies, elements, size_of, work_of
 from tests.passes.steps import piped, step
 
 
@@ -53,3 +53,22 @@ def test_a_loop_is_its_body_many_times_and_a_conditional_its_larger_branch():
 
 def test_work_adds_up():
     assert Work(1, 2, 3, 4) + Work(1, 1, 1, 1).times(2) == Work(3, 4, 5, 6)
+
+
+def test_bodies_of_the_clients_graph_count_before_they_are_instantiated():
+    x = tf.placeholder(tf.float32, [8, 8])
+    loop = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.matmul(y, y)), [0, x])[1]
+    holder = loop.op
+    while not client_bodies(holder):
+        holder = holder.inputs[0].op
+    assert work_of(holder).flops >= ITERATIONS * 2 * 8**3
+
+
+def test_a_function_that_calls_itself_counts_once():
+    @tf.function
+    def power(n, y):
+        return tf.cond(n > 0, lambda: tf.matmul(power(n - 1, y), y), lambda: y)
+
+    y = power(tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [8, 8]))
+    total = sum(work_of(op).flops for op in y.graph.get_operations())
+    assert 0 < total < 100 * 2 * 8**3

@@ -24,7 +24,7 @@ def test_the_best_of_each_plan_counts(compiled, interpreted, faster):
     times = {True: iter(compiled), False: iter(interpreted)}
     over, turns = False, []
     while not over:
-        turns.append(trial.compiled_next())
+        turns.append(trial.new_next())
         over = trial.note(turns[-1], next(times[turns[-1]]))
     assert turns == [True, False] * len(compiled)
     assert (trial.best[True] < trial.best[False]) is faster
@@ -67,7 +67,7 @@ def test_the_faster_plan_is_kept(seconds, end):
     machine.compiled(KEY)
     said = []
     while machine.trials:
-        compiled = machine.trials[KEY].compiled_next()
+        compiled = machine.trials[KEY].new_next()
         said.append(machine.tried(KEY, compiled, seconds if compiled else 1.0))
     assert len(said) == 2 * tier.TRIALS and said[-1] is end and set(said[:-1]) == {Do.NOTHING}
     assert machine.tried(KEY, True, 1.0) is Do.NOTHING  # a run that was under way when the trial ended

@@ -49,4 +49,4 @@ def test_a_task_that_does_not_answer_is_left_out():
         def call(self, method, request, tensors, answered, seconds):
             answered({}, [], tf.errors.DeadlineExceededError(None, None, "no answer"))
 
-    assert RemoteRuns(Silent(), "s", "/job:ps/replica:0/task:0", 1).waiting(5) == ""
+    assert RemoteRuns(Silent(), "s", "/job:ps/replica:0/task:0", 1, lambda asked, there: 0).waiting(5) == ""

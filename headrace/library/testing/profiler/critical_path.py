@@ -23,12 +23,12 @@ _SLACK: Final = 1  # microseconds: times are whole ones
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A part of the path, in microseconds per step.  ``kind``: it computes, waits, travels, or is between nodes."""
+    """A part of the path, in microseconds per step.  ``cause``: it computes, waits, travels, or is between nodes."""
 
     task: str
     what: str
     source: str
-    kind: str
+    cause: str
     micros: float
     share: float  # of the step
 
@@ -54,14 +54,14 @@ def critical_path(events: Sequence[Event], steps: Sequence[tuple[int, int]]) -> 
     micros: dict[tuple[str, str, str, str], int] = defaultdict(int)
     for began, ended in steps:
         inside = [s for s in slices if s.ended <= ended + _SLACK and s.began >= began - _SLACK]
-        for task, what, source, kind, took in _follow(inside, began, ended):
-            micros[task, what, source, kind] += took
+        for task, what, source, cause, took in _follow(inside, began, ended):
+            micros[task, what, source, cause] += took
     hops = [Hop(*key, took / len(steps), took / total) for key, took in micros.items() if took > 0]
     return sorted(hops, key=lambda hop: -hop.micros)
 
 
 def _follow(slices: Sequence[_Slice], began: int, ended: int) -> Iterable[tuple[str, str, str, str, int]]:
-    """The path of one step, from its end to its beginning: task, what, source, kind, microseconds."""
+    """The path of one step, from its end to its beginning: task, what, source, cause, microseconds."""
     search = _Search(slices)
     at, cursor = search.last(), ended
     while at is not None and cursor > began:

@@ -34,7 +34,7 @@ def message(number, sender, wait):
 
 def path(events, *steps):
     return [
-        (hop.task, hop.what, hop.kind, round(hop.micros / MS, 2))
+        (hop.task, hop.what, hop.cause, round(hop.micros / MS, 2))
         for hop in critical_path(events, [(a * MS, b * MS) for a, b in steps])
     ]
 
