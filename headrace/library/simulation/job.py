@@ -6,8 +6,9 @@ interpreter, some of kernels, and messages.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 RELEASE: Final = "release"  # a strand that waits until its worker may go on
 UPDATE: Final = "update"  # one that waits for an update to make
@@ -90,7 +91,7 @@ class Job:
     """``step``: what each worker runs again and again.  ``between``: in its place, all but each ``every``-th time.
 
     ``update``: what the one that leads runs for each update, where gradients are gathered.  ``state``: bytes of variables on each
-    server.  ``gradients``: bytes of one gradient of all that a server has.  ``examples``: that a step takes, 0 if nobody knows.
+    server.  ``gradients``: bytes that one worker's gradients for a server take.
     """
 
     step: Steps
@@ -101,11 +102,28 @@ class Job:
     every: int = 1
     state: tuple[float, ...] = ()
     gradients: tuple[float, ...] = ()
-    examples: int = 0
 
     def with_rules(self, rules: Rules) -> Job:
         """The same job where others wait for each other."""
         return replace(self, rules=rules)
+
+
+def job_of(plain: Mapping[str, Any]) -> Job:
+    """The inverse of `dataclasses.asdict`, also of what went through JSON."""
+    kinds = {name: None if plain[name] is None else _steps_of(plain[name]) for name in ("step", "update", "between")}
+    lists = {name: tuple(plain[name]) for name in ("state", "gradients")}
+    return Job(**{**plain, **kinds, **lists, "rules": Rules(**plain["rules"])})
+
+
+def _steps_of(plain: Mapping[str, Any]) -> Steps:
+    def strand(one: Mapping[str, Any]) -> Strand:
+        pieces = tuple(Piece(**{**piece, "sends": tuple(piece["sends"])}) for piece in one["pieces"])
+        return Strand(pieces, tuple(one["after"]), tuple(one["takes"]), one["waits"])
+
+    partitions = tuple(
+        Partition(one["task"], tuple(map(strand, one["strands"])), one["live"]) for one in plain["partitions"]
+    )
+    return Steps(partitions, tuple(Message(**one) for one in plain["messages"]))
 
 
 def computing(steps: Steps, task: int = WORKER) -> float:
@@ -118,17 +136,18 @@ def computing(steps: Steps, task: int = WORKER) -> float:
     )  # fmt: skip
 
 
-def scaled(steps: Steps, factor: float, task: int = WORKER) -> Steps:
-    """The steps where all that this task computes takes ``factor`` times as long."""
+def scaled(steps: Steps, factor: float, task: int | None = None) -> Steps:
+    """The steps where all that this task computes, or all of them, takes ``factor`` times as long."""
     return replace(
         steps,
         partitions=tuple(
-            part if part.task != task else replace(
+            part if task not in (None, part.task) else replace(
                 part,
                 strands=tuple(
                     replace(strand, pieces=tuple(
                         replace(
-                            p, interpreter=p.interpreter * factor, kernels=p.kernels * factor, moves=p.moves * factor
+                            p, interpreter=p.interpreter * factor, kernels=p.kernels * factor, moves=p.moves * factor,
+                            gathered=p.gathered * factor,
                         )
                         for p in strand.pieces
                     ))

@@ -7,6 +7,7 @@ itself has need nothing new.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any, Final
 from headrace.core.source import at
 from headrace.graph.collection import GraphKeys
 from headrace.graph.graph import Graph
-from headrace.graph.operation import Operation, Tensor
+from headrace.graph.operation import Operation
 from headrace.library.control.dependency import no_op
 from headrace.library.scope import control_dependencies, device
 from headrace.library.simulation.job import Rules
@@ -160,8 +161,10 @@ def build(applied: Applied, mode: str, every: int, place: Callable[[Any], str]) 
                     f"mode 'local' needs a program that calls minimize; this one calls apply_gradients {at()}"
                 )
             name = "simulated_local"
-            usual: Any = replicas(inner, "local", 1, steps=every, name=name)
-            both = _Both(inner, usual._rule, name, every, None)
+            fresh = copy.copy(inner)  # of its slots too
+            fresh._slots, fresh._non_slot_dict = {}, {}
+            usual: Any = replicas(fresh, "local", 1, steps=every, name=name)
+            both = _Both(fresh, usual._rule, name, every, None)
             train = both.minimize(applied.loss, step, applied.variables)
             return Variant(train, _last_update(graph), both.between, every)
         options = {"staleness": 0} if mode == "stale" else {}
@@ -181,18 +184,17 @@ def _last_update(graph: Graph) -> Asked:
     return Asked((), (), (made,))
 
 
-def instead(asked: Asked, old: Any, new: Operation) -> Asked:
-    """The request where what has trained is replaced, also where it only has to have run."""
-    op = old if isinstance(old, Operation) else old.op
-    for one in op.graph.get_operations():
-        if op in one._control_inputs and one is not new:
-            one._control_inputs = [new if before is op else before for before in one._control_inputs]
-            one.graph._mutated()
-    targets = tuple(new if target is op else target for target in asked.targets)
-    kept: list[Tensor] = [tensor for tensor in asked.fetches if tensor.op is not op]
-    if len(kept) < len(asked.fetches):
-        targets = (*targets, new)
-    return Asked(asked.feeds, tuple(kept), targets)
+def instead(asked: Asked, trained: set[Operation], new: Operation) -> Asked:
+    """The request where what has ``trained`` is replaced, also where it only has to have run."""
+    for one in new.graph.get_operations():
+        if one is not new and not trained.isdisjoint(one._control_inputs):
+            one._control_inputs = list(dict.fromkeys(new if op in trained else op for op in one._control_inputs))
+            new.graph._mutated()
+    fetches = tuple(tensor for tensor in asked.fetches if tensor.op not in trained)
+    targets = [target for target in asked.targets if target not in trained]
+    if len(fetches) + len(targets) < len(asked.fetches) + len(asked.targets):
+        targets.append(new)
+    return Asked(asked.feeds, fetches, tuple(targets))
 
 
 def trained_by(noted: Sequence[Applied], asked: Asked) -> list[Applied]:

@@ -70,7 +70,7 @@ class Planning:
         options: Callable[[], Options] | None = None,
     ) -> None:  # fmt: skip
         """``accelerator``: of each worker, such as "GPU".  ``options``: of the session's planner; else the usual ones."""
-        self._graph, self._machine = graph, machine
+        self.graph, self._machine = graph, machine
         self._config = ConfigProto() if config is None else config
         self._accelerator = accelerator
         self._worker = LocalWorker(ConfigProto())
@@ -81,7 +81,7 @@ class Planning:
 
     def plan(self, asked: Asked, servers: int) -> Planned:
         """The step for so many servers; for 0 all of it is on the worker."""
-        with no_collection(), self._placed_for(servers):
+        with no_collection(), self.placed_for(servers):
             options = self._options_for(servers)
             request = Request(tuple(tensor for tensor, _ in asked.feeds), asked.fetches, asked.targets)
             graph = request.placed(options)
@@ -106,14 +106,14 @@ class Planning:
         names += [f"/job:ps/replica:0/task:{k}/device:CPU:0" for k in range(servers)]
         worker = self._worker
         chooser = Chooser(tuple(names), worker.has_kernel, True)
-        whole = WholeGraph(self._graph, chooser, self._config.graph_options.place_pruned_graph, {})
+        whole = WholeGraph(self.graph, chooser, True, {})  # what was built for other clusters is in the graph too
         usual = Options(names, worker.evaluate, worker.has_kernel) if self._options is None else self._options()
         return replace(usual, devices=names, soft_placement=True, whole=whole, after_each=None)
 
     @contextmanager
-    def _placed_for(self, servers: int) -> Iterator[None]:
+    def placed_for(self, servers: int) -> Iterator[None]:
         """Inside, nodes ask for devices of the cluster."""
-        before = {op: op.device for op in self._graph.get_operations()}
+        before = {op: op.device for op in self.graph.get_operations()}
         put = replica_device_setter(servers, worker_device=MINE) or _on_worker
         try:
             for op, device in before.items():
