@@ -3,7 +3,7 @@
 A chain of equations, with *m* for a message, *p* for a partition, *s* for a step, *w* for a task that wakes:
 
 - one server more costs the worker 4 messages: its processor time with two servers and with one gives *m*;
-- a server that is kept busy has *p* and 4 messages for each step: its processor time gives *p*;
+- a server that is kept busy has *p* and 4 messages for each step: the processor time of its thread gives *p*;
 - of one step after the other all is in line: its time, less the processor time of the worker and of a busy server, is 2 *w*
   (of the 4 times that a task wakes 2 are the worker's own, and in its processor time);
 - what is left of the worker's processor time is *s*.
@@ -37,17 +37,22 @@ def measure(seconds: float = SECONDS, machine: Machine | None = None) -> Tolls:
     return tolls_of(null_steps(seconds), rates)
 
 
-def tolls_of(found: Mapping[str, Mapping[str, float]], rates: Rates | None = None) -> Tolls:
-    """What the samples of `null_steps.measure` say.  ``rates``: of kernels, whose time is no toll."""
+def tolls_of(
+    found: Mapping[str, Mapping[str, float]], rates: Rates | None = None, kernels: tuple[float, float] | None = None
+) -> Tolls:
+    """What the samples of `null_steps.measure` say.  ``rates``: of kernels, whose time is no toll.
+
+    ``kernels``: seconds of those in a step of one server, on it and on the worker, where it was another step.
+    """
     usual = Tolls()
     launch = 2e-6 if rates is None else rates.launch
     bandwidth = 1e10 if rates is None else rates.bandwidth
     one, two, busy, large = (found[name] for name in ("one", "two", "busy", "large"))
-    kernels = 2 * launch  # a read and a subtraction at the server; a product at the worker
+    serves, computes = kernels or (2 * launch, launch)  # a read and a subtraction; a product
     message = max((two["worker"] - one["worker"]) / 4, 1e-6)
-    partition = max(busy["server"] - 4 * message - kernels, 1e-6)
+    partition = max(busy["server"] - 4 * message - serves, 1e-6)
     wake = max((one["step"] - one["worker"] - busy["server"]) / 2, 0.0)
-    step = max(one["worker"] - 4 * message - 2 * wake - launch, 1e-6)
+    step = max(one["worker"] - 4 * message - 2 * wake - computes, 1e-6)
     moved = 5 * LARGE / bandwidth  # the product reads and writes, the subtraction reads two and writes
     copied = large["step"] - one["step"] - moved
     copy = 2 * LARGE / copied if copied > 2 * LARGE / 1e12 else usual.copy
@@ -103,6 +108,11 @@ def movers(threads: int | None = None, size: int = 1 << 25) -> float:
     alone = min(_copying(1, size) for _ in range(3))
     together = min(_copying(count, size) for _ in range(3))
     return max(1.0, min(float(count), count * alone / together))
+
+
+def bandwidth_of_copies(size: int = 1 << 25) -> float:
+    """Bytes that one thread reads and writes a second."""
+    return 4 * 2 * size / min(_copying(1, size) for _ in range(3))
 
 
 def _copying(threads: int, size: int) -> float:
