@@ -21,7 +21,7 @@ from benchmarks import _harness, _simulate_jobs, cluster, replicas
 from headrace.library.simulation.cluster import Cluster
 from headrace.library.simulation.job import computing
 from headrace.library.simulation.measure import LARGE, bandwidth_of_copies, movers, null_steps, tolls_of
-from headrace.library.simulation.simulate import simulate_job
+from headrace.library.simulation.simulate import run
 from headrace.passes.cost.rates import USUAL, Machine
 
 CASES = ("scalar", "sparse_1024", "dense_10")
@@ -144,7 +144,7 @@ def _trained(tasks, model, mode, workers, seconds):
 
 
 def _row(case, mode, where, measured, job):
-    outcome = simulate_job(job, where)
+    outcome = run(job, where)
     simulated = outcome.steps
     row = {
         "case": case, "mode": mode, "servers": where.servers, "workers": where.workers, "measured": measured,

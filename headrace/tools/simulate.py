@@ -21,6 +21,8 @@ from headrace.library.simulation.cluster import Cluster
 from headrace.library.simulation.grid import Row, best_of, explore
 from headrace.library.simulation.job import Job, Rules, computing, scaled
 from headrace.library.simulation.law import Failures, counts_of, link_of, rate_of, slow_of
+from headrace.library.simulation.machines import machine
+from headrace.library.simulation.measure import measure
 from headrace.library.simulation.modes import EVERY, MODES
 from headrace.passes.cost.rates import Link
 from headrace.tools.simulate_program import Plans, Wish, plan_all
@@ -50,6 +52,7 @@ class Options:
         self.events, self.seed = given["events"], given["seed"]
         self.accelerator = "GPU" if given["gpu"] else ""
         self.request, self.fetch = given["step"], given["fetch"]
+        self.measures = given["measure"]
         if not 0 < self.quorum <= 1:
             raise ValueError(f"--quorum is a share of the workers, above 0 and at most 1; got {self.quorum:g}")
 
@@ -84,12 +87,19 @@ def simulate_program(program: Sequence[str], options: Options, as_json: bool = F
     )  # fmt: skip
     plans = plan_all(program, wish, options.modes)
     jobs = {mode: {n: _as_asked(job, mode, options) for n, job in one.jobs.items()} for mode, one in plans.items()}
+    where = options.cluster
+    if options.measures:
+        where = replace(where, tolls=measure(machine=machine()))
+        said = ", ".join(
+            f"{name} {time_text(getattr(where.tolls, name))}" for name in ("message", "partition", "step", "wake")
+        )
+        print(f"messages here: {said}", file=sys.stderr)
     planned = time.monotonic()
     first = next(iter(plans.values()))
     if not as_json:
         print(_title(first, jobs, options), flush=True)
     rows = []
-    for row in explore(jobs, options.workers, options.cluster, options.seed, options.events):
+    for row in explore(jobs, options.workers, where, options.seed, options.events):
         rows.append(row)
         if sys.stderr.isatty():
             print(f"\r{len(rows)} clusters", end="", file=sys.stderr)
@@ -202,7 +212,8 @@ def _draw(rows: Sequence[Row], path: str) -> None:
 DEFAULTS: Final[dict[str, Any]] = {
     "workers": "1:64", "ps": "1:4", "mode": "", "slow": "none", "fail": "0/h", "link": "10Gbit,0.1ms", "cores": 0,
     "one_host": False, "speed": 1.0, "step_ms": None, "backups": 1, "staleness": 4, "every": EVERY, "quorum": 0.75,
-    "grace_ms": 0.0, "restart": 30.0, "save": 600.0, "gpu": False, "seed": 0, "events": 1_000_000, "step": None, "fetch": None,
+    "grace_ms": 0.0, "restart": 30.0, "save": 600.0, "gpu": False, "seed": 0, "events": 1_000_000, "measure": False,
+    "step": None, "fetch": None,
 }  # fmt: skip
 HELP: Final = {
     "workers": "How many workers: 8, or 1,2,5, or 1:1000 for 1, 2, 4 ... 1000.",
@@ -225,6 +236,7 @@ HELP: Final = {
     "gpu": "Each worker has a GPU.",
     "seed": "Of all that is random.",
     "events": "Events to simulate for each cluster, at least for a few steps.",
+    "measure": "Measure first what messages cost on this machine: three processes, ten seconds.",
     "step": "Simulate this request, counted from 1.",
     "fetch": "Simulate the first request that fetches this tensor or operation.",
 }  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from headrace.library.simulation.cluster import Cluster
 from headrace.library.simulation.job import Job
 from headrace.library.simulation.outcome import Outcome
-from headrace.library.simulation.simulate import EVENTS, simulate_job
+from headrace.library.simulation.simulate import EVENTS, run
 
 ENOUGH = 0.95  # of the most: a smaller cluster that gives so much is better
 
@@ -34,7 +34,7 @@ def explore(
         for servers, job in sorted(by_servers.items()):
             for number in workers:
                 described = replace(cluster, workers=number, servers=servers)
-                yield Row(mode, simulate_job(job, described, seed, events=events))
+                yield Row(mode, run(job, described, seed, events=events))
 
 
 def best_of(rows: Sequence[Row]) -> Row:

@@ -2,7 +2,8 @@
 
 A chain of equations, with *m* for a message, *p* for a partition, *s* for a step, *w* for a task that wakes:
 
-- one server more costs the worker 4 messages: its processor time with two servers and with one gives *m*;
+- one server more costs the worker 4 messages: its processor time with two servers and with one gives *m*; but a busy server, which
+  has 4 as well, spends at least a third of its time on the rest;
 - a server that is kept busy has *p* and 4 messages for each step: the processor time of its thread gives *p*;
 - of one step after the other all is in line: its time, less the processor time of the worker and of a busy server, is 2 *w*
   (of the 4 times that a task wakes 2 are the worker's own, and in its processor time);
@@ -49,7 +50,7 @@ def tolls_of(
     bandwidth = 1e10 if rates is None else rates.bandwidth
     one, two, busy, large = (found[name] for name in ("one", "two", "busy", "large"))
     serves, computes = kernels or (2 * launch, launch)  # a read and a subtraction; a product
-    message = max((two["worker"] - one["worker"]) / 4, 1e-6)
+    message = min(max((two["worker"] - one["worker"]) / 4, 1e-6), busy["server"] / 6)
     partition = max(busy["server"] - 4 * message - serves, 1e-6)
     wake = max((one["step"] - one["worker"] - busy["server"]) / 2, 0.0)
     step = max(one["worker"] - 4 * message - 2 * wake - computes, 1e-6)

@@ -8,7 +8,7 @@ itself has need nothing new.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -110,12 +110,16 @@ def own_rules(applied: Applied) -> Rules:
         return Rules("backup", backups=spare) if spare > 0 else Rules("sync")
     if not isinstance(one, ReplicasOptimizer):
         return Rules("async")
-    rule = one._rule
+    return rules_of(one._rule)
+
+
+def rules_of(rule: Mapping[str, Any]) -> Rules:
+    """What a rule of the aggregator says, whatever the number of workers."""
     if not rule["gathers"]:
         return Rules("async") if rule["staleness"] < 0 else Rules("stale", staleness=rule["staleness"])
     if rule["copies"]:
         return Rules("local")
-    if rule["grace"] or "mode='quorum'" in rule["said"]:
+    if "mode='quorum'" in rule["said"]:
         return Rules("quorum", quorum=rule["needed"] / rule["workers"], grace=rule["grace"])
     if rule["needed"]:
         return Rules("backup", backups=-1 if rule["needed"] < 0 else rule["workers"] - rule["needed"])

@@ -40,13 +40,13 @@ def processor_s(process: int) -> dict[str, float]:
     return used
 
 
-def prepare(target: str, servers: Sequence[int], shape: Sequence[int]) -> Callable[[], Any]:
+def prepare(target: str, name: str, servers: Sequence[int], shape: Sequence[int]) -> Callable[[], Any]:
     """What runs the step of one case."""
     with Graph().as_default() as graph, device("/job:worker/task:0"):
         variables = []
         for number in servers:
             with device(f"/job:ps/task:{number}"):
-                variables.append(Variable(zeros(shape), trainable=False))
+                variables.append(Variable(zeros(shape), trainable=False, name=name))
         updates = []
         for variable in variables:
             change = variable.read_value() * 1e-9
@@ -65,7 +65,7 @@ def measure(target: str, seconds: float, watched: Sequence[int]) -> dict[str, An
     ``worker``: of this process; ``server``: of the thread of the first watched one that takes messages.  Its other busy thread
     is ZeroMQ's, which needs no interpreter.
     """
-    runs = {name: prepare(target, *case) for name, case in CASES.items()}
+    runs = {name: prepare(target, name, *case) for name, case in CASES.items()}
     found: dict[str, Any] = {name: [] for name in (*CASES, "busy")}
     for run in runs.values():
         for _ in range(30):
