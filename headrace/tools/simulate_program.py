@@ -109,7 +109,7 @@ class _Planner(Watch):
             if not plans.scale and not plans.clustered and plain:
                 plans.step = _timed(call)
                 plans.scale = plans.step / max(computing(planning.plan(asked, 0).steps), 1e-9)
-            for servers in wish.servers:
+            for servers in wish.servers[:1] if plans.clustered else wish.servers:
                 plans.jobs[servers] = self._job(planning, asked, applied, servers)
         finally:
             planning.close()
@@ -193,20 +193,26 @@ def plan_elsewhere(program: Sequence[str], wish: Wish) -> Plans:
 
 
 def plan_all(program: Sequence[str], wish: Wish, modes: Sequence[str]) -> dict[str, Plans]:
-    """For each mode and number of servers.  What can be planned in one run of the program is."""
-    first = plan_elsewhere(program, replace(wish, mode=modes[0], servers=wish.servers[:1]))
+    """For each mode and number of servers.  What can be planned in one run of the program is; the first is in this process."""
+    first = plan_program(program, replace(wish, mode=modes[0], servers=_together(wish.servers, modes[0])))
     all_plans: dict[str, Plans] = {}
     scale = wish.scale or first.scale
     for i, mode in enumerate(modes):
         plans = first if i == 0 else Plans(scale=scale, title=first.title, mode=mode, clustered=first.clustered)
         left = tuple(n for n in wish.servers if n not in plans.jobs)
-        apart = first.clustered or mode == "local"
-        for servers in [(n,) for n in left] if apart else [left] if left else []:
+        while left:
+            servers = left[:1] if first.clustered else _together(left, mode)
             more = plan_elsewhere(program, replace(wish, mode=mode, servers=servers, scale=scale))
             plans.jobs.update(more.jobs)
             plans.mode = more.mode
+            left = left[len(servers) :]
         all_plans[plans.mode] = plans
     return all_plans
+
+
+def _together(servers: tuple[int, ...], mode: str) -> tuple[int, ...]:
+    """The mode "local" changes the graph, so each number of servers takes a run."""
+    return servers[:1] if mode == "local" else servers
 
 
 # ---- what a program for a cluster meets
@@ -273,7 +279,7 @@ def _stand_ins(over: threading.Event) -> Iterator[None]:
 def _told(program: Sequence[str], wish: Wish) -> Iterator[list[str]]:
     """The arguments of the program, which say that it is worker 0; inside, ``TF_CONFIG`` says so too, if the program reads it."""
     arguments = list(program)
-    servers, workers = max(wish.servers), max(wish.workers, 1)
+    servers, workers = wish.servers[0], max(wish.workers, 1)  # one for a cluster is planned for the first number only
     source = (
         Path(program[0]).read_text() if program and program[0].endswith(".py") and Path(program[0]).is_file() else ""
     )

@@ -56,7 +56,7 @@ def slow_of(text: str) -> Slow:
 class Failures:
     """``rate``: failures of each task a second.  ``noticed``: seconds until the others know.
 
-    ``restart``: seconds until the task works again.  ``save``: seconds between two checkpoints.
+    ``restart``: seconds from its failure until a task works again.  ``save``: seconds between two checkpoints.
     """
 
     rate: float = 0.0

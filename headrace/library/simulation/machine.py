@@ -240,8 +240,9 @@ class Simulation:
             run.alive = False
         worker.runs.clear()
         failures = self._cluster.failures
-        self._at(self.now + failures.noticed, self._leave, worker.member)
-        self._at(self.now + max(failures.restart, failures.noticed), self._start_again, worker)
+        if isfinite(failures.noticed):
+            self._at(self.now + failures.noticed, self._leave, worker.member)
+            self._at(self.now + max(failures.restart, failures.noticed), self._start_again, worker)
 
     def _leave(self, member: int) -> None:
         self._members.pop(member, None)

@@ -2,8 +2,8 @@
 
 A chain of equations, with *m* for a message, *p* for a partition, *s* for a step, *w* for a task that wakes:
 
-- one server more costs the worker 4 messages: its processor time with two servers and with one gives *m*; but a busy server, which
-  has 4 as well, spends at least a third of its time on the rest;
+- one server more costs the worker 4 messages: its processor time with two servers and with one gives *m*; but a busy server,
+  which has 4 as well, spends at least a third of its time on the rest;
 - a server that is kept busy has *p* and 4 messages for each step: the processor time of its thread gives *p*;
 - of one step after the other all is in line: its time, less the processor time of the worker and of a busy server, is 2 *w*
   (of the 4 times that a task wakes 2 are the worker's own, and in its processor time);

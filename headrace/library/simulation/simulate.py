@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Final
 
 from headrace.library.simulation.cluster import Cluster
@@ -54,8 +55,8 @@ def goodput_of(job: Job, cluster: Cluster) -> float:
     if not failures.rate:
         return 1.0
     stop = failures.noticed if cluster.workers > 1 and stops(job, cluster) else 0.0
-    worker = stop + (failures.restart + failures.noticed - stop) / cluster.workers
-    server = failures.noticed + failures.restart + failures.save / 2
+    worker = stop + max(failures.restart - stop, 0.0) / cluster.workers
+    server = failures.restart + failures.save / 2
     return 1 / (1 + failures.rate * (cluster.workers * worker + cluster.servers * server))
 
 
@@ -65,7 +66,7 @@ def stops(job: Job, cluster: Cluster) -> bool:
     spare = job.rules.backups
     if spare is not None and spare > 0:  # the same share of spare workers
         workers = max(workers, min(cluster.workers, spare + 2))
-    never = replace(cluster.failures, noticed=1e12, restart=1e12)
+    never = replace(cluster.failures, noticed=inf)
     small = replace(cluster, workers=workers, slow=Slow(), failures=never)
     alone = Simulation(job, small, 1).run(STALLED * job.every, 1)
     losing = Simulation(job, small, 1).run(STALLED * job.every, 1, lose=[(alone.until / 2, workers - 1)])
