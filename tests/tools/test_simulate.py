@@ -75,8 +75,8 @@ def simulate(*arguments: str, text: str, folder: Path) -> subprocess.CompletedPr
 
 def test_a_program_for_one_machine(tmp_path: Path) -> None:
     done = simulate(
-        "--workers", "1,4", "--ps", "1:2", "--events", "2000", "--mode", "async,sync", "--png", "rates.png", "program.py", "--own",
-        text=ALONE, folder=tmp_path,
+        "--workers", "1,4", "--ps", "1:2", "--events", "2000", "--mode", "async,sync", "--png", "rates.png", "program.py",
+        "--own", text=ALONE, folder=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "the program prints ['--own']" in done.stderr

@@ -171,10 +171,9 @@ def build(applied: Applied, mode: str, every: int, place: Callable[[Any], str]) 
             both = _Both(fresh, usual._rule, name, every, None)
             train = both.minimize(applied.loss, step, applied.variables)
             return Variant(train, _last_update(graph), both.between, every)
-        options = {"staleness": 0} if mode == "stale" else {}
-        other = replicas(
-            inner, "stale" if mode in ("async", "stale") else "sync", 1, **options, name=f"simulated_{mode}"
-        )  # type: ignore[arg-type]
+        kind = mode if mode in ("async", "stale") else "sync"  # the others differ in what the aggregator is told
+        options: dict[str, Any] = {"staleness": 0} if mode == "stale" else {}
+        other = replicas(inner, kind, 1, **options, name=f"simulated_{mode}")
         before = len(graph.get_collection(GraphKeys.QUEUE_RUNNERS))
         train = other.apply_gradients(applied.pairs, step)
         gathers = len(graph.get_collection(GraphKeys.QUEUE_RUNNERS)) > before

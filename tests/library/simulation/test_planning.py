@@ -110,7 +110,7 @@ def test_replicas_without_servers_are_refused() -> None:
         plan(train, servers=1)
 
 
-@pytest.mark.parametrize("mode", ["stale", "sync", "local"])
+@pytest.mark.parametrize("mode", ["async", "stale", "quorum", "local"])
 def test_another_mode_for_a_program(mode: str) -> None:
     """What waits for the step of the program waits for the new one."""
     with noting() as noted:
@@ -132,7 +132,7 @@ def test_another_mode_for_a_program(mode: str) -> None:
     finally:
         planning.close()
     assert waits(planned.steps) == [RELEASE]
-    assert (update is not None) == (mode != "stale")
+    assert (update is not None) == (mode in ("quorum", "local"))
     assert update is None or waits(update) == [UPDATE]
     if mode == "local":
         assert variant.every == 5
