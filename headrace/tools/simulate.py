@@ -212,7 +212,7 @@ def _draw(rows: Sequence[Row], path: str) -> None:
 DEFAULTS: Final[dict[str, Any]] = {
     "workers": "1:64", "ps": "1:4", "mode": "", "slow": "none", "fail": "0/h", "link": "10Gbit,0.1ms", "cores": 0,
     "one_host": False, "speed": 1.0, "step_ms": None, "backups": 1, "staleness": 4, "every": EVERY, "quorum": 0.75,
-    "grace_ms": 0.0, "restart": 30.0, "save": 600.0, "gpu": False, "seed": 0, "events": 1_000_000, "measure": False,
+    "grace_ms": 0.0, "restart": 30.0, "save": 600.0, "gpu": False, "seed": 0, "events": 200_000, "measure": False,
     "step": None, "fetch": None,
 }  # fmt: skip
 HELP: Final = {
@@ -246,8 +246,8 @@ def main(argv: Sequence[str]) -> int:
     """The command without typer."""
     parser = argparse.ArgumentParser(prog="python -m headrace.tools.simulate", description=__doc__.splitlines()[0])
     for name, default in DEFAULTS.items():
-        kind = {"step": int, "step_ms": float}.get(name, type(default) if default is not None else str)
-        option: dict[str, Any] = {"action": "store_true"} if kind is bool else {"type": kind, "default": default}
+        value = {"step": int, "step_ms": float}.get(name, type(default) if default is not None else str)
+        option: dict[str, Any] = {"action": "store_true"} if value is bool else {"type": value, "default": default}
         parser.add_argument("--" + name.replace("_", "-"), help=HELP[name].replace("%", "%%"), **option)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--png", help="where a picture of steps a second by workers goes")
@@ -282,16 +282,16 @@ def command(typer: Any) -> Any:
         "program": Annotated[
             list[str], typer.Argument(help="A Python file, or -m and a module; then its own arguments.")
         ],
-        **{name: Annotated[kind, typer.Option(help=HELP[name])] for name, kind in options.items()},
+        **{name: Annotated[value, typer.Option(help=HELP[name])] for name, value in options.items()},
         "as_json": Annotated[bool, typer.Option("--json", help="Print JSON.")],
         "png": Annotated[str | None, typer.Option(help="Where a picture goes.", metavar="FILE")],
     }
     defaults = {**DEFAULTS, "as_json": False, "png": None}
     simulate.__annotations__ = annotations
-    kind, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+    alone, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
     simulate.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
-            inspect.Parameter(name, kind, default=defaults.get(name, empty), annotation=annotation)
+            inspect.Parameter(name, alone, default=defaults.get(name, empty), annotation=annotation)
             for name, annotation in annotations.items()
         ]
     )

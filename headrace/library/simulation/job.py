@@ -61,7 +61,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """One kind of step, cut: its partitions and messages."""
+    """A step that was cut: its partitions and messages."""
 
     partitions: tuple[Partition, ...]
     messages: tuple[Message, ...] = ()
@@ -110,9 +110,9 @@ class Job:
 
 def job_of(plain: Mapping[str, Any]) -> Job:
     """The inverse of `dataclasses.asdict`, also of what went through JSON."""
-    kinds = {name: None if plain[name] is None else _steps_of(plain[name]) for name in ("step", "update", "between")}
+    cut = {name: None if plain[name] is None else _steps_of(plain[name]) for name in ("step", "update", "between")}
     lists = {name: tuple(plain[name]) for name in ("state", "gradients")}
-    return Job(**{**plain, **kinds, **lists, "rules": Rules(**plain["rules"])})
+    return Job(**{**plain, **cut, **lists, "rules": Rules(**plain["rules"])})
 
 
 def _steps_of(plain: Mapping[str, Any]) -> Steps:

@@ -61,7 +61,7 @@ class _Strand:
 
 
 class _Course:
-    """One kind of step, ready to be run."""
+    """A step of a job, ready to be run."""
 
     def __init__(self, steps: Steps, cluster: Cluster) -> None:
         tolls = cluster.tolls
@@ -130,7 +130,7 @@ class _Run:
     """One step under way."""
 
     __slots__ = (
-        "alive", "began", "counted", "course", "factor", "held", "missing", "open", "parts", "queued", "running", "steps",
+        "alive", "began", "counted", "course", "factor", "along", "missing", "open", "parts", "queued", "running", "steps",
         "ticket", "waiting", "worker",
     )  # fmt: skip
 
@@ -141,7 +141,7 @@ class _Run:
         self.parts = len(course.others) + (course.own >= 0 and course.sizes[course.own] > 0)  # that are not over
         self.running: set[int] = set()  # partitions whose thread has a long strand
         self.queued: list[tuple[int, float, Path]] = []  # long strands that wait for that thread
-        self.held: dict[int, list[int]] | None = None  # messages that go along with those that begin partitions
+        self.along: dict[int, list[int]] | None = None  # messages that go along with those that begin partitions
         self.waiting: tuple[int, float, Path] | None = None  # the strand that waits, since when
         self.counted = 0
         self.ticket = -1
@@ -261,8 +261,8 @@ class Simulation:
 
     # ---- steps
 
-    def _begin(self, course: _Course, worker: _Worker, kind: str, time: float, factor: float = 1.0) -> None:
-        run = worker.runs[kind] = _Run(course, worker, time, factor)
+    def _begin(self, course: _Course, worker: _Worker, role: str, time: float, factor: float = 1.0) -> None:
+        run = worker.runs[role] = _Run(course, worker, time, factor)
         task = worker.task
         start = max(time, task.busy)
         core, start = task.host.begin(start)
@@ -271,12 +271,12 @@ class Simulation:
         own = course.begins[course.own] if course.own >= 0 else []
         is_short = course.first * factor < SHORT
         if is_short:  # what it sends first goes along with the messages that begin the others
-            run.held = {}
+            run.along = {}
             t = self._drive(run, list(own), t, _later(path, _OWN, t - start), task)
-        held, run.held = run.held or {}, None
+        along, run.along = run.along or {}, None
         for part in course.others:
             t += self._tolls.message
-            messages = held.get(part, [])
+            messages = along.get(part, [])
             size = sum(course.messages[m].size for m in messages)
             self._deliver(run, part, task, size, t, _later(path, _OWN, t - start), ("begin", part, messages))
         task.used += t - start
@@ -330,12 +330,12 @@ class Simulation:
         t = start + tolls.message + size / tolls.cipher
         if start == now:
             t += tolls.wake
-        kind, number, messages = what
+        what_for, number, messages = what
         ready: list[int] = []
-        if kind == "begin":
+        if what_for == "begin":
             t += tolls.partition
             ready += run.course.begins[number]
-        elif kind == "message":
+        elif what_for == "message":
             messages = (number,)
         for message in messages:
             for strand in run.course.takers[message]:
@@ -343,13 +343,13 @@ class Simulation:
                 if not run.missing[strand]:
                     ready.append(strand)
         path = _later(_later(path, _QUEUE, start - now), _OWN if task.is_worker else _SERVER, t - start)
-        if kind == "begin" and not run.open[number]:
+        if what_for == "begin" and not run.open[number]:
             t = self._over(run, number, t, path, task)
         t = self._drive(run, ready, t, path, task)
         task.used += t - start
         task.busy = max(task.busy, t)
         task.host.end(core, start, t)
-        if kind == "done":
+        if what_for == "done":
             self._part_is_over(run, t, path)
 
     def _drive(self, run: _Run, ready: list[int], t: float, path: Path, task: _Task) -> float:
@@ -384,8 +384,8 @@ class Simulation:
         cause = _OWN if task.is_worker else _SERVER
         for number in sends:
             message = run.course.messages[number]
-            if run.held is not None and task.is_worker:
-                run.held.setdefault(message.destination, []).append(number)
+            if run.along is not None and task.is_worker:
+                run.along.setdefault(message.destination, []).append(number)
                 continue
             t, path = t + self._tolls.message, _later(path, cause, self._tolls.message)
             self._deliver(run, message.destination, task, message.size, t, path, ("message", number, ()))
@@ -544,8 +544,8 @@ class Simulation:
         if number == self._tick and self.aggregator is not None:
             self._follow(self.aggregator.take(replicas.Tick(), self.now), self.now)
 
-    def _resume(self, worker: _Worker, kind: str, t: float) -> None:
-        run = worker.runs.get(kind)
+    def _resume(self, worker: _Worker, role: str, t: float) -> None:
+        run = worker.runs.get(role)
         if run is None or run.waiting is None:
             return
         number, since, path = run.waiting

@@ -171,9 +171,9 @@ def build(applied: Applied, mode: str, every: int, place: Callable[[Any], str]) 
             both = _Both(fresh, usual._rule, name, every, None)
             train = both.minimize(applied.loss, step, applied.variables)
             return Variant(train, _last_update(graph), both.between, every)
-        kind = mode if mode in ("async", "stale") else "sync"  # the others differ in what the aggregator is told
+        plain = mode if mode in ("async", "stale") else "sync"  # the others differ in what the aggregator is told
         options: dict[str, Any] = {"staleness": 0} if mode == "stale" else {}
-        other = replicas(inner, kind, 1, **options, name=f"simulated_{mode}")
+        other = replicas(inner, plain, 1, **options, name=f"simulated_{mode}")
         before = len(graph.get_collection(GraphKeys.QUEUE_RUNNERS))
         train = other.apply_gradients(applied.pairs, step)
         gathers = len(graph.get_collection(GraphKeys.QUEUE_RUNNERS)) > before
@@ -211,7 +211,6 @@ def trained_by(noted: Sequence[Applied], asked: Asked) -> list[Applied]:
             waiting += [*(tensor.op for tensor in op.inputs), *op.control_inputs]
     found = []
     for one in noted:
-        op = one.result if isinstance(one.result, Operation) else getattr(one.result, "op", None)
-        if op in seen:
+        if getattr(one.result, "op", one.result) in seen:
             found.append(one)
     return found

@@ -68,7 +68,7 @@ def _who_waits(asked: Asked, graph: Graph) -> tuple[Rules, Asked | None]:
     if not found:
         return Rules(), None
     if found[0].attrs["copies"]:
-        raise ValueError(f"a step of mode 'local' is two kinds of steps; headrace simulate plans them both {at()}")
+        raise ValueError(f"a step of mode 'local' is two different steps; headrace simulate plans them both {at()}")
     if DeviceSpec.from_string(found[0].device).job != "ps":
         raise ValueError(
             "build a graph with tf.train.replicas in tf.device(tf.train.replica_device_setter(ps_tasks=...)), so that what "

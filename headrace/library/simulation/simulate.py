@@ -13,7 +13,7 @@ from headrace.library.simulation.machine import Simulation
 from headrace.library.simulation.outcome import Outcome, outcome_of
 
 ROUNDS: Final = 40  # steps of each worker that are counted
-EVENTS: Final = 1_000_000  # of one cluster; what is larger is looked at for fewer steps
+EVENTS: Final = 200_000  # of one cluster; what is larger is looked at for fewer steps
 STALLED: Final = 6  # rounds after which a job that waits for a lost worker has stopped
 
 
@@ -75,13 +75,13 @@ def stops(job: Job, cluster: Cluster) -> bool:
 
 def memory_of(job: Job, cluster: Cluster) -> dict[str, float]:
     """The most bytes on the fullest server, and on a worker."""
-    held = cluster.workers if job.rules.gathers else 1  # gradients that wait until it is known which count
+    waiting = cluster.workers if job.rules.gathers else 1  # gradients that wait until it is known which count
     live = [0.0] * max(job.servers, 1)
     for part in job.step.partitions:
         if part.task != WORKER:
             live[part.task] = part.live
     servers = [
-        state + held * gradient + more for state, gradient, more in zip(job.state, job.gradients, live, strict=False)
+        state + waiting * gradient + more for state, gradient, more in zip(job.state, job.gradients, live, strict=False)
     ]
     own = [part.live for part in job.step.partitions if part.task == WORKER]
     return {"server": max(servers, default=0.0), "worker": max(own, default=0.0)}
