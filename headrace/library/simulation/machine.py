@@ -113,6 +113,12 @@ class _Task:
         self.busy = 0.0  # until then
         self.used = 0.0  # seconds of the interpreter
 
+    def let_go(self, core: int, begun: float, time: float) -> None:
+        """What has had the interpreter, and a core, needs them no more."""
+        self.used += time - begun
+        self.busy = max(self.busy, time)
+        self.host.end(core, begun, time)
+
 
 class _Worker:
     __slots__ = ("lives", "member", "number", "released", "runs", "steps", "task")
@@ -279,9 +285,7 @@ class Simulation:
             messages = along.get(part, [])
             size = sum(course.messages[m].size for m in messages)
             self._deliver(run, part, task, size, t, _later(path, _OWN, t - start), ("begin", part, messages))
-        task.used += t - start
-        task.busy = max(task.busy, t)
-        task.host.end(core, start, t)
+        task.let_go(core, start, t)
         if not is_short:
             self._drive(run, list(own), t, _later(path, _OWN, t - start), task)
         if not course.others and not own:  # a step of nothing
@@ -346,9 +350,7 @@ class Simulation:
         if what_for == "begin" and not run.open[number]:
             t = self._over(run, number, t, path, task)
         t = self._drive(run, ready, t, path, task)
-        task.used += t - start
-        task.busy = max(task.busy, t)
-        task.host.end(core, start, t)
+        task.let_go(core, start, t)
         if what_for == "done":
             self._part_is_over(run, t, path)
 
@@ -486,9 +488,7 @@ class Simulation:
                 ready: list[int] = []
                 t, path = self._follow_on(run, number, ready, t, path, task)
                 t = self._drive(run, ready, t, path, task)
-            task.used += t - start
-            task.busy = max(task.busy, t)
-            task.host.end(core, start, t)
+            task.let_go(core, start, t)
         if not last:
             self._thread(run, number, piece + 1, t, path, task)
             return
@@ -564,6 +564,4 @@ class Simulation:
         ready: list[int] = []
         t, path = self._follow_on(run, number, ready, start, path, task)
         t = self._drive(run, ready, t, path, task)
-        task.used += t - start
-        task.busy = max(task.busy, t)
-        task.host.end(core, start, t)
+        task.let_go(core, start, t)
