@@ -136,8 +136,7 @@ class _Run:
     """One step under way."""
 
     __slots__ = (
-        "alive", "began", "counted", "course", "factor", "along", "missing", "open", "parts", "queued", "running", "steps",
-        "ticket", "waiting", "worker",
+        "alive", "began", "counted", "course", "factor", "along", "missing", "open", "parts", "queued", "running", "ticket", "waiting", "worker",
     )  # fmt: skip
 
     def __init__(self, course: _Course, worker: _Worker, began: float, factor: float) -> None:
@@ -188,10 +187,10 @@ class Simulation:
         self._number += 1
         heapq.heappush(self._events, (time, self._number, action, arguments))
 
-    def run(self, rounds: int, warm: int = 2, most: int = 0, lose: Sequence[tuple[float, int]] = ()) -> Counts:
+    def run(self, rounds: int, warm: int = 2, lose: Sequence[tuple[float, int]] = ()) -> Counts:
         """Runs until workers have taken ``warm`` and then ``rounds`` steps, on average; counts those of the rounds.
 
-        ``most``: events, after which it ends anyway; 0: no limit.  ``lose``: at which time which worker is lost.
+        ``lose``: at which time which worker is lost.
         """
         counts = self.counts
         usual = self._cluster.tolls.step + computing(self._job.step) / self._cluster.speed
@@ -203,7 +202,7 @@ class Simulation:
         events = self._events
         done = 0
         with no_collection():
-            while events and counts.ended < end and not (most and done >= most):
+            while events and counts.ended < end:
                 self.now, _, action, arguments = heapq.heappop(events)
                 action(*arguments)
                 done += 1
