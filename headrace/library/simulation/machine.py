@@ -136,7 +136,8 @@ class _Run:
     """One step under way."""
 
     __slots__ = (
-        "alive", "began", "counted", "course", "factor", "along", "missing", "open", "parts", "queued", "running", "ticket", "waiting", "worker",
+        "alive", "along", "began", "counted", "course", "factor", "missing", "open", "parts", "queued", "running", "ticket",
+        "waiting", "worker",
     )  # fmt: skip
 
     def __init__(self, course: _Course, worker: _Worker, began: float, factor: float) -> None:
