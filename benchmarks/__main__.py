@@ -9,7 +9,17 @@ import sys
 
 import benchmarks
 
-ON_REQUEST = ("faults", "fuzz", "kill", "overlap", "picture", "report", "soak", "worth")  # run when named only
+ON_REQUEST = (
+    "faults",
+    "fuzz",
+    "kill",
+    "overlap",
+    "picture",
+    "report",
+    "simulate",
+    "soak",
+    "worth",
+)  # run when named only
 
 
 def main(arguments: list[str]) -> int:

@@ -425,7 +425,8 @@ _OLDER = {
 }  # fmt: skip
 # Parts of the system, importable by name but none of TensorFlow's: ``dir(headrace)`` leaves them out.
 _PARTS = frozenset(
-    "autodiff client cluster core eager extend graph library models ops passes resources runtime tensorflow tools".split()
+    "autodiff client cluster core eager extend graph library models ops passes resources runtime simulate tensorflow "
+    "tools".split()
 )
 
 

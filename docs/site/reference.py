@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import headrace
 import headrace.extend
+import headrace.simulate
 import headrace.tensorflow
 
 LEFT_OUT = {"tf.compat.v1", "tf.raw_ops", "tf.examples"}
@@ -141,7 +142,9 @@ def index(found: list[tuple[str, ModuleType]]) -> str:
 def write(folder: Path) -> None:
     """Writes the pages; one that has not changed is left alone, so that Sphinx need not read it again."""
     headrace.flags.FLAGS.mark_as_parsed()  # a look at it would read Sphinx's command line
-    found = [*modules("tf", headrace), *modules("headrace.extend", headrace.extend)]
+    found = [*modules("tf", headrace)]
+    for face in (headrace.extend, headrace.simulate):
+        found += modules(face.__name__, face)
     found.append(("headrace.tensorflow", headrace.tensorflow))
     homes: dict[int, Name] = {}
     for path, module in found:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from headrace.tools import explain as explaining
 from headrace.tools import launch as launching
 from headrace.tools import port as porting
+from headrace.tools import simulate as simulating
 
 MISSING = "headrace: the command line needs typer: pip install typer"
 OWN_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": False}  # those of the program that is run
@@ -46,6 +47,8 @@ def build(typer: Any) -> Any:
     explain.__doc__ = "Run a program up to a step, by default the one of its loop, and say how that step would run."
     explain.__doc__ += "\n\nExample: headrace explain train.py --batch=64"
     app.command(context_settings=OWN_ARGUMENTS, short_help="How a step of a program would run.")(explain)
+    simulate = simulating.command(typer)
+    app.command(context_settings=OWN_ARGUMENTS, short_help="What a program would do on many machines.")(simulate)
     _add_trace(app, typer, as_json)
     _add_train(app, typer, program)
 

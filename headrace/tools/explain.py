@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 
 from headrace.client.fetch import Fetches
 from headrace.client.session import BaseSession
@@ -56,6 +56,7 @@ class Watch:
     out: TextIO
     requests: dict[Any, str] = field(default_factory=dict)
     done: bool = False
+    command: ClassVar[str] = "explain"
 
     def see(self, session: BaseSession, fetches: Any, feed_dict: Any, call: Call) -> Any:
         """Notes a run that is about to begin; ends the program if this is the one to explain."""
@@ -69,6 +70,11 @@ class Watch:
         if not self._is_chosen(in_loop, names):
             return call()
         self.done = True
+        self.found(session, fetches, feed_dict, request, call)
+        raise SystemExit(0)
+
+    def found(self, session: BaseSession, fetches: Any, feed_dict: Any, request: Any, call: Call) -> None:
+        """Explains the request; ``call`` would run it."""
         explanation = session.explain(fetches, feed_dict, passes=self.choice.passes)
         text = (
             json.dumps(explanation.to_dict(), indent=1)
@@ -76,7 +82,6 @@ class Watch:
             else self._titled(request, explanation, compile_mode(session._config))
         )
         print(text, file=self.out, flush=True)
-        raise SystemExit(0)
 
     def _is_chosen(self, in_loop: bool, names: Sequence[str]) -> bool:
         if self.choice.fetch is not None:
@@ -99,7 +104,7 @@ class Watch:
         else:
             said = NO_REPEAT if self.choice.step is None else f"there was no request {self.choice.step}"
         listed = [f"  {i}: {what}" for i, what in enumerate(self.requests.values(), 1)]
-        return "\n".join([f"headrace explain: the program ended: {said}", *(listed or ["  (it ran no step)"])])
+        return "\n".join([f"headrace {self.command}: the program ended: {said}", *(listed or ["  (it ran no step)"])])
 
 
 def _types(flat: Fetches) -> set[str]:
@@ -153,7 +158,11 @@ def explain_program(program: Sequence[str], choice: Choice) -> int:
 
     Returns 0 if that was explained, 1 if the program ended before; what the program raises is raised.
     """
-    watch = Watch(choice, sys.stdout)
+    return run_up_to(Watch(choice, sys.stdout), program)
+
+
+def run_up_to(watch: Watch, program: Sequence[str]) -> int:
+    """Runs a program until the watch has found its step; returns as `explain_program` does."""
     try:
         with watching(watch.see), _no_files(), redirect_stdout(sys.stderr):
             status = run_program(program)

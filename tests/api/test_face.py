@@ -6,8 +6,9 @@ import pkgutil
 import headrace as tf
 from headrace.tensorflow import finder, names
 
-# Ours, and no part of the system: the program that starts unedited TensorFlow programs, and the face for those who add ops.
-OURS = {"extend", "tensorflow"}
+# Ours, and no part of the system: the program that starts unedited TensorFlow programs, and the faces for those who add ops, and
+# for those who plan clusters.
+OURS = {"extend", "simulate", "tensorflow"}
 
 
 def test_dir_shows_no_part_of_the_system() -> None:

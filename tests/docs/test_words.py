@@ -95,7 +95,7 @@ WORDS: Final = {
     ),  # fmt: skip
     "lease": Word("resources/state/lease.py ops/lease.py library/train/"),
     "explain": Word("runtime/explain/ client/inspection.py tools/", {"cluster/remote.py": "an error, with its node"}),
-    "strand": Word("passes/ runtime/"),
+    "strand": Word("passes/ runtime/ library/simulation/"),
     "stash": Word("autodiff/ graph/graph_def.py library/system/graph_util.py ops/stash.py passes/"),
     "tier": Word("runtime/"),
     "recipe": Word("eager/"),

@@ -5,7 +5,7 @@ The forward graph reads the copies: `compute_gradients` rewires it.  A program i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace.core.dtypes import int64
@@ -88,7 +88,11 @@ class LocalStepsOptimizer(ReplicasOptimizer):
 
         every = convert_to_tensor(self._steps, dtype=int64)
         is_due = raw_ops.Equal(raw_ops.FloorMod(number, every), convert_to_tensor(0, dtype=int64))
-        train: Operation = cond(is_due, exchange, no_op, name=name or "train").op
+        return self._when(is_due, exchange, name or "train")
+
+    def _when(self, is_due: Any, exchange: Callable[[], Operation], name: str) -> Operation:
+        """Exchanges copies where that is due."""
+        train: Operation = cond(is_due, exchange, no_op, name=name).op
         return train
 
     def _average(self, means: GradsAndVars, step: Any) -> Operation:

@@ -1,0 +1,138 @@
+"""Finds on this machine what steps cost beside their nodes: null steps of one worker on two servers, each a process.
+
+A chain of equations, with *m* for a message, *p* for a partition, *s* for a step, *w* for a task that wakes:
+
+- one server more costs the worker 4 messages: its processor time with two servers and with one gives *m*; but a busy server,
+  which has 4 as well, spends at least a third of its time on the rest;
+- a server that is kept busy has *p* and 4 messages for each step: the processor time of its thread gives *p*;
+- of one step after the other all is in line: its time, less the processor time of the worker and of a busy server, is 2 *w*
+  (of the 4 times that a task wakes 2 are the worker's own, and in its processor time);
+- what is left of the worker's processor time is *s*.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.library.simulation.cluster import Tolls
+from headrace.passes.cost.rates import Machine, Rates
+
+SECONDS: Final = 6.0
+LARGE: Final = 4 << 20  # bytes of the large variable
+PROGRAM: Final = "headrace.library.simulation.null_steps"
+
+
+def measure(seconds: float = SECONDS, machine: Machine | None = None) -> Tolls:
+    """Starts three processes for so many seconds, and some more to begin.  ``machine``: the rates of kernels."""
+    rates = None if machine is None else machine.rates_of("CPU")
+    return tolls_of(null_steps(seconds), rates)
+
+
+def tolls_of(
+    found: Mapping[str, Mapping[str, float]], rates: Rates | None = None, kernels: tuple[float, float] | None = None
+) -> Tolls:
+    """What the samples of `null_steps.measure` say.  ``rates``: of kernels, whose time is no toll.
+
+    ``kernels``: seconds of those in a step of one server, on it and on the worker, where it was another step.
+    """
+    usual = Tolls()
+    launch = 2e-6 if rates is None else rates.launch
+    bandwidth = 1e10 if rates is None else rates.bandwidth
+    one, two, busy, large = (found[name] for name in ("one", "two", "busy", "large"))
+    serves, computes = kernels or (2 * launch, launch)  # a read and a subtraction; a product
+    message = min(max((two["worker"] - one["worker"]) / 4, 1e-6), busy["server"] / 6)
+    partition = max(busy["server"] - 4 * message - serves, 1e-6)
+    wake = max((one["step"] - one["worker"] - busy["server"]) / 2, 0.0)
+    step = max(one["worker"] - 4 * message - 2 * wake - computes, 1e-6)
+    moved = 5 * LARGE / bandwidth  # the product reads and writes, the subtraction reads two and writes
+    copied = large["step"] - one["step"] - moved
+    copy = 2 * LARGE / copied if copied > 2 * LARGE / 1e12 else usual.copy
+    return Tolls(message, partition, step, wake, copy, usual.cipher)
+
+
+def null_steps(seconds: float = SECONDS) -> dict[str, Any]:
+    """Runs the processes; the samples of the worker."""
+    ports = _free_ports(3)
+    ps, worker = (",".join(f"localhost:{port}" for port in some) for some in (ports[:2], ports[2:]))
+    environment = {**os.environ, "HEADRACE_THREADS": "1"}
+    tasks = [
+        subprocess.Popen(
+            [sys.executable, "-m", PROGRAM, job, str(index), ps, worker, str(seconds)], env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )
+        for job, index in (("ps", 0), ("ps", 1), ("worker", 0))
+    ]  # fmt: skip
+    try:
+        for task in tasks:
+            _line(task)
+        measuring = tasks[-1]
+        assert measuring.stdin is not None
+        measuring.stdin.write(" ".join(str(task.pid) for task in tasks[:2]) + "\n")
+        measuring.stdin.flush()
+        found: dict[str, Any] = json.loads(_line(measuring))
+        return found
+    finally:
+        for task in tasks:
+            task.kill()
+            task.communicate()
+
+
+def _line(task: subprocess.Popen[str]) -> str:
+    assert task.stdout is not None
+    line = task.stdout.readline()
+    if not line:
+        raise RuntimeError(f"a process that measures messages has ended with {task.wait()}")
+    return line
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def movers(threads: int | None = None, size: int = 1 << 25) -> float:
+    """How many threads of this machine can move bytes at full speed at the same time."""
+    count = threads or len(os.sched_getaffinity(0))
+    alone = min(_copying(1, size) for _ in range(3))
+    together = min(_copying(count, size) for _ in range(3))
+    return max(1.0, min(float(count), count * alone / together))
+
+
+def bandwidth_of_copies(size: int = 1 << 25) -> float:
+    """Bytes that one thread reads and writes a second."""
+    return 4 * 2 * size / min(_copying(1, size) for _ in range(3))
+
+
+def _copying(threads: int, size: int) -> float:
+    """Seconds in which each of so many threads copies so many bytes four times."""
+    arrays = [(np.ones(size, np.uint8), np.empty(size, np.uint8)) for _ in range(threads)]
+    for source, target in arrays:
+        np.copyto(target, source)
+    ready = threading.Barrier(threads + 1)
+
+    def copy(source: Any, target: Any) -> None:
+        ready.wait()
+        for _ in range(4):
+            np.copyto(target, source)
+
+    moving = [threading.Thread(target=copy, args=pair) for pair in arrays]
+    for one in moving:
+        one.start()
+    ready.wait()
+    begin = time.perf_counter()
+    for one in moving:
+        one.join()
+    return time.perf_counter() - begin

@@ -1,0 +1,73 @@
+"""Jobs on clusters, what failures leave of them, and which cluster is best."""
+
+from dataclasses import replace
+
+import pytest
+
+from headrace.library.simulation.cluster import Cluster
+from headrace.library.simulation.grid import best_of, explore
+from headrace.library.simulation.job import Rules
+from headrace.library.simulation.law import Failures, Slow
+from headrace.library.simulation.outcome import CAUSES, quantile
+from headrace.library.simulation.simulate import goodput_of, memory_of, run, stops
+from tests.library.simulation.jobs import FREE, plain, together
+
+
+def test_an_outcome() -> None:
+    outcome = run(plain(size=1e6), Cluster(4, 1, tolls=FREE))
+    assert (outcome.workers, outcome.servers) == (4, 1)
+    assert outcome.steps == outcome.counted == outcome.useful == pytest.approx(outcome.updates)
+    assert outcome.steps == pytest.approx(4 / outcome.times["mean"], rel=0.05)
+    assert tuple(outcome.causes) == CAUSES
+    assert sum(outcome.causes.values()) == pytest.approx(outcome.times["mean"])
+    assert outcome.bytes["in"] == outcome.bytes["out"] == pytest.approx(1e6, rel=0.1)
+    assert 0 < outcome.busy["server"] < 1 and 0 < outcome.busy["in"] < 1
+    assert outcome.to_dict()["useful"] == outcome.useful
+
+
+def test_late_gradients_do_not_count() -> None:
+    cluster = Cluster(4, 1, tolls=FREE, slow=Slow("one", 4.0))
+    outcome = run(together(Rules("backup", backups=1)), cluster, rounds=40)
+    assert outcome.counted == pytest.approx(3 * outcome.updates, rel=0.05)
+    assert outcome.counted < outcome.steps
+
+
+def test_quantiles() -> None:
+    assert [quantile(range(100), share) for share in (0.0, 0.5, 0.99, 1.0)] == [0, 50, 99, 99]
+
+
+@pytest.mark.parametrize(
+    ("rules", "answer"),
+    [
+        (Rules("async"), False), (Rules("stale", staleness=2), True), (Rules("sync"), True), (Rules("backup", backups=1), False),
+        (Rules("quorum", quorum=0.5), False),
+    ],
+)  # fmt: skip
+def test_who_stops_when_a_worker_is_lost(rules: Rules, answer: bool) -> None:
+    assert stops(together(rules), Cluster(4, 1, tolls=FREE)) is answer
+
+
+def test_goodput() -> None:
+    """A worker is missing for its restart; all stop until they know, if they wait for it; a server takes all of them back."""
+    failures = Failures(1e-5, noticed=5.0, restart=35.0, save=600.0)
+    cluster = Cluster(10, 1, tolls=FREE, failures=failures)
+    server = 1e-5 * (35 + 300)
+    assert goodput_of(together(Rules("async")), cluster) == pytest.approx(1 / (1 + 10e-5 * 35 / 10 + server))
+    assert goodput_of(together(Rules("sync")), cluster) == pytest.approx(1 / (1 + 10e-5 * (5 + 30 / 10) + server))
+    assert goodput_of(together(Rules("sync")), replace(cluster, failures=Failures())) == 1.0
+
+
+def test_memory() -> None:
+    job = replace(together(Rules("sync")), state=(1000.0,), gradients=(10.0,))
+    assert memory_of(job, Cluster(50, 1))["server"] == 1000 + 50 * 10
+    assert memory_of(job.with_rules(Rules("async")), Cluster(50, 1))["server"] == 1000 + 10
+
+
+def test_the_best_is_the_smallest_that_does_nearly_as_much() -> None:
+    jobs = {"async": {1: plain(serves=1e-3), 2: plain(2, serves=1e-3)}}
+    rows = list(explore(jobs, [1, 5, 20, 80], Cluster(1, 1, tolls=FREE)))
+    assert [(row.outcome.workers, row.outcome.servers) for row in rows] == [
+        (n, s) for s in (1, 2) for n in (1, 5, 20, 80)
+    ]
+    best = best_of(rows)
+    assert (best.outcome.workers, best.tasks) == (20, 21)
