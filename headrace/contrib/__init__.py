@@ -13,6 +13,7 @@ from headrace.contrib import eager as eager
 from headrace.contrib import distributions as distributions
 from headrace.contrib import estimator as estimator
 from headrace.contrib import framework as framework
+from headrace.contrib import graph_editor as graph_editor
 from headrace.contrib import layers as layers
 from headrace.contrib import learn as learn
 from headrace.contrib import legacy_seq2seq as legacy_seq2seq

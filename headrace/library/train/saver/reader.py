@@ -25,7 +25,7 @@ class CheckpointReader:
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
-        self._held: BundleReader | None = None  # a closed one, which opens its files again where they are needed
+        self._index: BundleReader | None = None  # a closed one, which opens its files again where they are needed
         with self._open() as checkpoint:
             self._entries = dict(checkpoint.entries)
 
@@ -56,16 +56,16 @@ class CheckpointReader:
 
     def _open(self) -> Checkpoint:
         checkpoint = open_checkpoint(self._prefix)
-        self._held = checkpoint if isinstance(checkpoint, BundleReader) else None
+        self._index = checkpoint if isinstance(checkpoint, BundleReader) else None
         return checkpoint
 
     def _read(self, name: str) -> tuple[DType, Any]:
-        if self._held is not None:
+        if self._index is not None:
             try:
-                with self._held as held:
-                    return held.entry(name).dtype, held.read(name)
+                with self._index as checkpoint:
+                    return checkpoint.entry(name).dtype, checkpoint.read(name)
             except errors.OpError:  # another checkpoint has taken its place, or it is damaged
-                self._held = None
+                self._index = None
         with self._open() as checkpoint:
             return checkpoint.entry(name).dtype, checkpoint.read(name)
 
