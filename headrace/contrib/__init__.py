@@ -5,6 +5,7 @@ from types import SimpleNamespace as _SimpleNamespace
 from headrace.contrib import checkpoint as checkpoint
 from headrace.contrib import cluster_resolver as cluster_resolver
 from headrace.contrib import compiler as compiler
+from headrace.contrib import copy_graph as copy_graph
 from headrace.contrib import crf as crf
 from headrace.contrib import cudnn_rnn as cudnn_rnn
 from headrace.contrib import data as data

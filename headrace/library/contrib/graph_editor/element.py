@@ -70,10 +70,10 @@ def make_list_of_t(ts: Any, check_graph: bool = True, allow_graph: bool = True, 
     return [_checked(item, Tensor) for item in items]
 
 
-def _checked(item: Any, kind: type) -> Any:
+def _checked(item: Any, accepted: type) -> Any:
     item = item._as_graph_element() if hasattr(item, "_as_graph_element") else item
-    if not isinstance(item, kind):
-        raise TypeError(f"expected a tf.{kind.__name__}, got {item!r} {at()}")
+    if not isinstance(item, accepted):
+        raise TypeError(f"expected a tf.{accepted.__name__}, got {item!r} {at()}")
     return item
 
 

@@ -98,12 +98,13 @@ def filter_ts_from_regex(ops: Any, regex: Any) -> list[Tensor]:
     return filter_ts(ops, lambda t: expression.search(t.name))
 
 
-def select_ops(*args: Any, **kwargs: Any) -> list[Operation]:
+def select_ops(*args: Any, graph: Graph | None = None, positive_filter: Any = None) -> list[Operation]:
     """Operations by regular expressions that are found in their names, and those that are given as they are.
 
     Args:
       *args: Expressions, operations, or lists of them.
-      **kwargs: `graph`, where names are looked up; `positive_filter`, a function that says whether an operation counts.
+      graph: Where names are looked up; needed for expressions.
+      positive_filter: A function that says whether an operation counts; None for all.
 
     Returns:
       A list of operations, each once.
@@ -112,15 +113,16 @@ def select_ops(*args: Any, **kwargs: Any) -> list[Operation]:
     >>> [op.name for op in tf.contrib.graph_editor.select_ops("^layer/.*", graph=tf.get_default_graph())]
     ['layer/x']
     """
-    return _select(args, make_list_of_op, lambda graph: graph.get_operations(), **kwargs)
+    return _select(args, make_list_of_op, lambda whole: whole.get_operations(), graph, positive_filter)
 
 
-def select_ts(*args: Any, **kwargs: Any) -> list[Tensor]:
+def select_ts(*args: Any, graph: Graph | None = None, positive_filter: Any = None) -> list[Tensor]:
     """Tensors by regular expressions that are found in their names, and those that are given as they are.
 
     Args:
       *args: Expressions, tensors, or lists of them.
-      **kwargs: `graph`, where names are looked up; `positive_filter`, a function that says whether a tensor counts.
+      graph: Where names are looked up; needed for expressions.
+      positive_filter: A function that says whether a tensor counts; None for all.
 
     Returns:
       A list of tensors, each once.
@@ -129,12 +131,12 @@ def select_ts(*args: Any, **kwargs: Any) -> list[Tensor]:
     >>> [t.name for t in tf.contrib.graph_editor.select_ts("^layer/.*", graph=tf.get_default_graph())]
     ['layer/x:0']
     """
-    return _select(args, make_list_of_t, make_list_of_t, **kwargs)
+    return _select(args, make_list_of_t, make_list_of_t, graph, positive_filter)
 
 
 def _select(
     args: Iterable[Any], listed: Callable[[Any], list[Any]], every: Callable[[Graph], list[Any]],
-    graph: Graph | None = None, positive_filter: Any = None,
+    graph: Graph | None, positive_filter: Any,
 ) -> list[Any]:  # fmt: skip
     found: list[Any] = []
     for arg in args:

@@ -85,12 +85,13 @@ class SubGraphView:
         )
 
 
-def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
+def make_view(*args: Any, graph: Graph | None = None, positive_filter: Any = None) -> SubGraphView:
     """A part of a graph, of operations or of regular expressions that are found in their names.
 
     Args:
       *args: Expressions, operations, tensors for the operations that compute them, lists of those, or a view.
-      **kwargs: `graph`, where names are looked up; `positive_filter`, a function that says whether an operation counts.
+      graph: Where names are looked up; needed for expressions.
+      positive_filter: A function that says whether an operation counts; None for all.
 
     Returns:
       A `SubGraphView`.
@@ -103,7 +104,7 @@ def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
         return args[0]
     ops = [arg if isinstance(arg, (str, SubGraphView)) or hasattr(arg, "search") else ops_of(arg, get_generating_ops)
            for arg in args]  # fmt: skip
-    return SubGraphView(select_ops(*ops, **kwargs))
+    return SubGraphView(select_ops(*ops, graph=graph, positive_filter=positive_filter))
 
 
 def make_view_from_scope(scope: str, graph: Graph) -> SubGraphView:
