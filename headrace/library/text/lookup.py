@@ -15,7 +15,7 @@ from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import SparseTensor
 from headrace.library.control.dependency import group, no_op
 from headrace.library.scope import add_to_collection, get_collection, init_scope, name_scope
-from headrace.library.train.saver.saveable import SaveableObject, SaveSpec
+from headrace.library.state.saveable_object import SaveableObject, SaveSpec
 
 _numbers = itertools.count()
 

@@ -13,12 +13,16 @@ kernels = [(random.randn(*shape) * 0.3).astype(np.float32) for shape in ((6, 8),
 with strategy.scope():
     model = tf.keras.Sequential(
         [
-            tf.keras.layers.Dense(8, activation="relu", input_shape=(6,), kernel_initializer=tf.constant_initializer(kernels[0])),
+            tf.keras.layers.Dense(
+                8, activation="relu", input_shape=(6,), kernel_initializer=tf.constant_initializer(kernels[0])
+            ),
             tf.keras.layers.Dense(2, activation="softmax", kernel_initializer=tf.constant_initializer(kernels[1])),
         ]
     )
     model.compile(
-        optimizer=tf.keras.optimizers.SGD(0.2, momentum=0.9), loss="sparse_categorical_crossentropy", metrics=["accuracy"]
+        optimizer=tf.keras.optimizers.SGD(0.2, momentum=0.9),
+        loss="sparse_categorical_crossentropy",
+        metrics=["accuracy"],
     )
 
 dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(16, drop_remainder=True).repeat()
