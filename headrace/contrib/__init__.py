@@ -5,6 +5,7 @@ from types import SimpleNamespace as _SimpleNamespace
 from headrace.contrib import checkpoint as checkpoint
 from headrace.contrib import cluster_resolver as cluster_resolver
 from headrace.contrib import compiler as compiler
+from headrace.contrib import copy_graph as copy_graph
 from headrace.contrib import crf as crf
 from headrace.contrib import cudnn_rnn as cudnn_rnn
 from headrace.contrib import data as data
@@ -13,6 +14,7 @@ from headrace.contrib import eager as eager
 from headrace.contrib import distributions as distributions
 from headrace.contrib import estimator as estimator
 from headrace.contrib import framework as framework
+from headrace.contrib import graph_editor as graph_editor
 from headrace.contrib import layers as layers
 from headrace.contrib import learn as learn
 from headrace.contrib import legacy_seq2seq as legacy_seq2seq

@@ -4,6 +4,8 @@ from headrace.library.contrib.metrics import (
     accuracy as accuracy, aggregate_metric_map as aggregate_metric_map, aggregate_metrics as aggregate_metrics,
     streaming_accuracy as streaming_accuracy, streaming_auc as streaming_auc,
     streaming_false_negatives as streaming_false_negatives, streaming_false_positives as streaming_false_positives,
+    streaming_curve_points as streaming_curve_points,
+    streaming_sparse_average_precision_at_top_k as streaming_sparse_average_precision_at_top_k,
     streaming_mean as streaming_mean, streaming_mean_absolute_error as streaming_mean_absolute_error,
     streaming_mean_cosine_distance as streaming_mean_cosine_distance, streaming_mean_iou as streaming_mean_iou,
     streaming_mean_relative_error as streaming_mean_relative_error,

@@ -90,9 +90,7 @@ _ADVICE = {
     "tf.raw_ops.*": "the public function that makes the op, or headrace.extend to declare it",
     "tf.raw_ops.TensorArray* tf.raw_ops.TensorList*": "tf.TensorArray",
     "tf.contrib.recurrent tf.contrib.grid_rnn": "tf.nn.dynamic_rnn with a cell of your own",
-    "tf.contrib.graph_editor tf.contrib.copy_graph tf.contrib.receptive_field": (
-        "tf.import_graph_def with an input_map, and tf.graph_util"
-    ),
+    "tf.contrib.receptive_field": "tf.import_graph_def with an input_map, and tf.graph_util",
     "tf.contrib.libsvm tf.contrib.bigtable tf.contrib.kafka tf.contrib.kinesis tf.contrib.ignite tf.contrib.hadoop "
     "tf.contrib.input_pipeline": "tf.data.Dataset.from_generator around a reader in Python",
     "tf.contrib.ffmpeg": "tf.audio.decode_wav, or tf.py_func around a decoder",

@@ -50,7 +50,7 @@ class Checkpointable:
             value = value.value
         object.__setattr__(self, name, value)
         if name not in left_out and is_trackable(value):
-            objects_changed()
+            objects_changed(self)
 
     def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
         left_out = self.__dict__.get("_no_dependencies", ())
@@ -70,7 +70,7 @@ class List(list[Any]):
     def append(self, value: Any) -> None:
         """Adds a value."""
         super().append(value)
-        objects_changed()
+        objects_changed(self)
 
 
 class Mapping(dict[str, Any]):
@@ -98,7 +98,7 @@ class Mapping(dict[str, Any]):
                 f"already contains {self[key]!r} {at()}"
             )
         super().__setitem__(key, value)
-        objects_changed()
+        objects_changed(self)
 
 
 class _Array(PythonState):
@@ -138,7 +138,7 @@ class NumpyState:
             self._arrays[name].array = array
         else:
             self._arrays[name] = _Array(array)
-            objects_changed()
+            objects_changed(self)
 
     def __getattr__(self, name: str) -> Any:
         arrays = self.__dict__.get("_arrays", {})
@@ -184,7 +184,7 @@ class UniqueNameTracker:
         while name in self._named:
             name, count = f"{base_name}_{count}", count + 1
         self._named[name] = checkpointable
-        objects_changed()
+        objects_changed(self)
         return checkpointable
 
     def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:

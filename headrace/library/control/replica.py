@@ -115,6 +115,17 @@ def mode_scope(mode: Mode) -> Iterator[Mode]:
         leave(mode)
 
 
+@contextmanager
+def outside() -> Iterator[None]:
+    """Inside, the code is in the scope of no strategy, as if the program had left it."""
+    modes = _modes.get()
+    _modes.set(())
+    try:
+        yield
+    finally:
+        _modes.set(modes)
+
+
 def replica_context(what: str) -> Any:
     """The context of the replica that is built here; None outside of strategies.
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import enum
 import inspect
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from headrace.cluster.cluster_spec import ClusterSpec
 from headrace.core.device import DeviceSpec
 from headrace.core.source import at
-from headrace.graph import context, convert
+from headrace.graph import context, convert, raw_ops
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices
 from headrace.library.control.replica import Copies, ReduceOp
-from headrace.library.distribute.cross_worker import CrossWorkerReduce, Workers, cpu_of_task, first_workers
+from headrace.library.distribute.cross_worker import CrossWorkerReduce, Workers, cpu_of_task, first_workers, sums
 from headrace.library.distribute.extended import StrategyExtended
 from headrace.library.distribute.making import made_together
 from headrace.library.distribute.mirrored import CPU, CentralStorageExtended, MirroredExtended, accelerators
@@ -164,6 +165,8 @@ class ParameterServerStrategy(Strategy):
 class MultiWorkerExtended(_InCluster, MirroredExtended):
     """A copy of each variable on each device of each worker."""
 
+    _reads_all_workers = False  # whether variables are read as what all workers' copies add up to
+
     def __init__(self, container_strategy: Any, resolver: Any) -> None:
         place = _place(resolver)
         names = accelerators() or [CPU]
@@ -202,6 +205,23 @@ class MultiWorkerExtended(_InCluster, MirroredExtended):
         """
         pairs = [(self._own(value), destinations) for value, destinations in value_destination_pairs]
         return super().batch_reduce_to(reduce_op, pairs)
+
+    @contextmanager
+    def _reading_all_workers(self) -> Iterator[None]:
+        self._reads_all_workers = True
+        try:
+            yield
+        finally:
+            self._reads_all_workers = False
+
+    def _over_workers(self, reduce_op: ReduceOp, value: Tensor) -> Tensor:
+        if not self._reads_all_workers or self._place is None:
+            return value
+        (total,) = sums(self._workers, [value])
+        if reduce_op is ReduceOp.SUM:
+            return total
+        mean: Tensor = raw_ops.RealDiv(total, convert.constant(len(self._place.tasks), total.dtype.base_dtype))
+        return mean
 
     def _own(self, value: Any) -> Any:
         """The value of this worker's only replica as one of several replicas, those of other workers."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
-from headrace.graph.operation import Operation
+from headrace.graph.operation import Operation, Tensor
 from headrace.library import nest
 from headrace.library.control import replica
 from headrace.library.control.dependency import group as group_ops
@@ -54,6 +54,14 @@ class StrategyExtended:
         self._ops: CrossDeviceOps = AllReduce()
 
     # ---- what kinds of strategies say
+
+    def _reading_all_workers(self) -> Any:
+        """Inside, what copies of variables add up to is that of all workers: for steps that all of them run."""
+        return nullcontext()
+
+    def _over_workers(self, reduce_op: ReduceOp, value: Tensor) -> Tensor:
+        """The sum or mean of what the copies of each worker add up to, where that is asked for."""
+        return value
 
     @property
     def worker_devices(self) -> tuple[str, ...]:

@@ -283,13 +283,13 @@ class SyncOnReadVariable(DistributedVariable):
     def _sum(self) -> Tensor:
         """What the copies add up to."""
         values = [copy.read_value() for copy in self._copies]
-        if self._aggregation not in REDUCTIONS or len(values) == 1:
+        if self._aggregation not in REDUCTIONS:
             return values[0]
         with device(self._copies[0].device):
-            total: Tensor = raw_ops.AddN(values)
-            if self._aggregation is VariableAggregation.MEAN:
+            total: Tensor = raw_ops.AddN(values) if len(values) > 1 else values[0]
+            if self._aggregation is VariableAggregation.MEAN and len(values) > 1:
                 total = raw_ops.RealDiv(total, convert.constant(len(values), total.dtype.base_dtype))
-        return total
+            return self.distribute_strategy.extended._over_workers(REDUCTIONS[self._aggregation], total)
 
     def value(self) -> Tensor:
         """The value of this replica's copy; outside of replicas what all copies add up to."""

@@ -358,7 +358,7 @@ class Layer(Weighted, Adding, Connected):
             if not hasattr(self.build, "_is_default"):
                 self._build_layer(self._as_input_shapes(inputs))
             self.built = True
-            objects_changed()
+            objects_changed(self)
         if self._initial_weights is not None:
             initial, self._initial_weights = self._initial_weights, None
             self.set_weights(initial)

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant
 from headrace.graph.operation import Tensor
 from headrace.library.control.assertion import assert_greater_equal, assert_less_equal
+from headrace.library.control.dependency import group
 from headrace.library.factory import called
 from headrace.library.losses.weights import broadcast_weights
 from headrace.library.metrics.metric import Collections, Result, collected, fitted, help_text, metric_variable
@@ -270,16 +272,53 @@ def auc(
         return collected(value, update, metrics_collections, updates_collections)
 
 
-def _area(counts: Counts, curve: str, method: str, name: str) -> Tensor:
-    if curve == "PR" and method == "careful_interpolation":
-        return interpolated_area(counts["tp"], counts["fp"], counts["fn"])
+def curve_points(
+    labels: Any = None, predictions: Any = None, weights: Any = None, num_thresholds: int = 200,
+    metrics_collections: Collections = None, updates_collections: Collections = None, curve: str = "ROC",
+    name: str | None = None,
+) -> Result:  # fmt: skip
+    """The points of a curve of receiver operating characteristic, or of precision against recall.
+
+    Args:
+      labels: The truth, a tensor of the shape of `predictions`; what is not 0 is true.
+      predictions: A tensor of floats from 0 to 1.
+      weights: The weight of each element, which broadcasts to `predictions`; None counts all as 1.
+      num_thresholds: How many thresholds from 0 to 1 are tried: the number of points.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      curve: "ROC" for (false positive rate, true positive rate), "PR" for (recall, precision).
+      name: A name for the variables' scope; None for "curve_points".
+
+    Returns:
+      The points so far, float32 [num_thresholds, 2], and an operation that takes one more batch into account. Initialize
+      the local variables first.
+
+    >>> points, update = tf.contrib.metrics.streaming_curve_points([0, 1], [0.2, 0.9], num_thresholds=3)
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    ...     session.run(points).round(3).tolist()
+    [[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]]
+    """
+    if curve not in ("ROC", "PR"):
+        raise ValueError(f"curve must be either ROC or PR, {curve} unknown {at()}")
+    with variable_scope(name, "curve_points", (labels, predictions, weights)):
+        values, updates = _counts_at(labels, _tensor(predictions), _spread(num_thresholds), weights)
+        points = array.stack(list(_coordinates(values, curve)), 1)
+        return collected(points, group(*updates.values()), metrics_collections, updates_collections)
+
+
+def _coordinates(counts: Counts, curve: str) -> tuple[Tensor, Tensor]:
     smooth = 1.0e-6
     tp, fn, tn, fp = (counts[key] for key in ("tp", "fn", "tn", "fp"))
     recall = (tp + smooth) / (tp + fn + smooth)
-    if curve == "ROC":
-        x, y = fp / (fp + tn + smooth), recall
-    else:
-        x, y = recall, (tp + smooth) / (tp + fp + smooth)
+    return (fp / (fp + tn + smooth), recall) if curve == "ROC" else (recall, (tp + smooth) / (tp + fp + smooth))
+
+
+def _area(counts: Counts, curve: str, method: str, name: str) -> Tensor:
+    if curve == "PR" and method == "careful_interpolation":
+        return interpolated_area(counts["tp"], counts["fp"], counts["fn"])
+    x, y = _coordinates(counts, curve)
     heights: dict[str, Callable[[Any, Any], Any]] = {
         "minoring": raw_ops.Minimum,
         "majoring": raw_ops.Maximum,

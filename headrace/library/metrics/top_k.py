@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
+from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -199,7 +200,43 @@ def average_precision_at_k(
     if k < 1:
         raise ValueError(f"Invalid k={k}.")
     with name_scope(name, _at_k("average_precision", k), [predictions]) as scope:
-        predictions_idx = math.cast(_top(predictions, k), dtypes.int64)
+        chosen = _top(predictions, k)
+        return average_precision_at_top_k(chosen, labels, weights, metrics_collections, updates_collections, scope)
+
+
+sparse_average_precision_at_k = average_precision_at_k
+
+
+def average_precision_at_top_k(
+    top_k_predictions: Any, labels: Any, weights: Any = None, metrics_collections: Collections = None,
+    updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The mean over examples of the precision at each true class among the classes chosen, the best one first.
+
+    Args:
+      top_k_predictions: The chosen classes of each example, integers [..., k], the best one first.
+      labels: The true classes, integers [..., labels], or [...] for one each, or a `tf.SparseTensor` with any number.
+      weights: The weight of each example, which broadcasts to the shape of the examples; None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the ops; None for ``average_precision_at_<k>``.
+
+    Returns:
+      Two float64 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.contrib.metrics.streaming_sparse_average_precision_at_top_k([[3, 1]], [[1, 2]])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    np.float64(0.25)
+    """
+    chosen = convert_to_tensor(top_k_predictions)
+    k = chosen.shape.as_list()[-1] if chosen.shape.ndims else None
+    if k is None:
+        raise ValueError(f"The last dimension of top_k_predictions must be known, got shape {chosen.shape} {at()}")
+    with name_scope(name, _at_k("average_precision", k), [chosen]) as scope:
+        predictions_idx = math.cast(chosen, dtypes.int64)
         labels = _dense_labels(labels, predictions_idx)
         each = _average_precision(labels, predictions_idx, k)
         seen = math.cast(array.size(each, name="size"), dtypes.float64)
@@ -213,9 +250,6 @@ def average_precision_at_k(
         value = raw_ops.DivNoNan(total, largest, name="mean")
         update = raw_ops.DivNoNan(update_total, update_largest, name=scope)
         return collected(value, update, metrics_collections, updates_collections)
-
-
-sparse_average_precision_at_k = average_precision_at_k
 
 
 def _average_precision(labels: Tensor, predictions_idx: Tensor, k: int) -> Tensor:

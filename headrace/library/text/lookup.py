@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from headrace.core import dtypes
@@ -14,6 +15,7 @@ from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import SparseTensor
 from headrace.library.control.dependency import group, no_op
 from headrace.library.scope import add_to_collection, get_collection, init_scope, name_scope
+from headrace.library.state.saveable_object import SaveableObject, SaveSpec
 
 _numbers = itertools.count()
 
@@ -383,6 +385,20 @@ class HashTable(StaticHashTable):
 # ---- tables that change
 
 
+class _Entries(SaveableObject):
+    """The entries of a table in a checkpoint: its keys, and its values in the same order."""
+
+    def __init__(self, table: MutableHashTable, name: str) -> None:
+        keys, values = table.export()
+        specs = [SaveSpec(keys, "", f"{name}-keys"), SaveSpec(values, "", f"{name}-values")]
+        super().__init__(table.resource_handle.op, specs, name)
+        self._handle = table.resource_handle
+
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+        with context.get_default_graph().colocate_with(self._handle.op):
+            return raw_ops.LookupTableImportV2(self._handle, *restored_tensors)
+
+
 class MutableHashTable(_Handled):
     """A table to put entries into and take them out of while the graph runs.  Values are scalars or vectors.
 
@@ -392,7 +408,7 @@ class MutableHashTable(_Handled):
       default_value: The value of keys that are not in the table; its shape is that of all values.
       shared_name: Tables of one session with the same one share their entries; None for a table of its own.
       name: A name for the table's op.
-      checkpoint: Accepted for TensorFlow's sake; the entries are not in checkpoints.
+      checkpoint: Whether a `tf.train.Saver` that saves everything saves the entries, under `name`.
 
     >>> table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1)
     >>> with tf.Session() as session:
@@ -409,6 +425,8 @@ class MutableHashTable(_Handled):
         self._default_value = convert_to_tensor(default_value, self._value_dtype)
         self._shared = shared_name or f"table_{next(_numbers)}"
         self.resource_handle = self._make(name)
+        if checkpoint and not context.executing_eagerly():
+            context.get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, _Entries(self, name))
 
     def _make(self, name: str) -> Tensor:
         shape = self._default_value.shape
@@ -458,7 +476,7 @@ class DenseHashTable(MutableHashTable):
       deleted_key: Another key that is never used, which marks places set free.
       initial_num_buckets: How many places the table begins with; None for the usual number.
       name: A name for the table's op.
-      checkpoint: Accepted for TensorFlow's sake; the entries are not in checkpoints.
+      checkpoint: Whether a `tf.train.Saver` that saves everything saves the entries, under `name`.
       shared_name: Tables of one session with the same one share their entries; None for a table of its own.
 
     >>> table = tf.contrib.lookup.MutableDenseHashTable(tf.int64, tf.int64, -1, empty_key=0, deleted_key=-1)

@@ -128,3 +128,32 @@ def test_wrong_use(make: object, error: type[Exception]) -> None:
 
 def test_no_tables_no_work(session: tf.Session) -> None:
     assert session.run(tf.tables_initializer()) is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: lookup.MutableHashTable(tf.string, tf.int64, -1, name="words"),
+        lambda: lookup.MutableDenseHashTable(tf.string, tf.int64, -1, "", name="words", deleted_key="?"),
+    ],
+)
+def test_a_saver_saves_the_entries(make, tmp_path):
+    def program():
+        table = make()
+        return table, tf.train.Saver()
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        table, saver = program()
+        session.run(table.insert(["a", "b"], [7, 8]))
+        path = saver.save(session, str(tmp_path / "ckpt"))
+    assert [name for name, _ in tf.train.list_variables(path)] == ["words-keys", "words-values"]
+    with tf.Graph().as_default(), tf.Session() as session:
+        table, saver = program()
+        session.run(table.insert(["c"], [9]))
+        saver.restore(session, path)
+        assert session.run(table.lookup(["a", "b", "c"])).tolist() == [7, 8, -1]
+
+
+def test_a_table_that_is_in_no_checkpoint():
+    lookup.MutableHashTable(tf.string, tf.int64, -1, checkpoint=False)
+    assert not tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS)

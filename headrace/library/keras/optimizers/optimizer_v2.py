@@ -119,7 +119,7 @@ class OptimizerV2:
                 if isinstance(value, float):
                     self._hyper[name] = self.add_weight(name, shape=(), initializer=value, trainable=False)
         self._hypers_created = True
-        objects_changed()
+        objects_changed(self)
 
     def _decayed_lr(self, dtype: DType) -> Any:
         """The learning rate of this step."""
@@ -166,7 +166,7 @@ class OptimizerV2:
             with init_scope():
                 self._iterations = self.add_weight("iter", shape=(), dtype=dtypes.int64, initializer=0, trainable=False)
             self._weights.append(self._iterations)
-            objects_changed()
+            objects_changed(self)
         return self._iterations
 
     @iterations.setter
@@ -188,7 +188,7 @@ class OptimizerV2:
                 slot = self.add_weight(name, var.shape, var.dtype, initializer, trainable=False, use_resource=resource)
             slots[slot_name] = slot
             self._weights.append(slot)
-            objects_changed()
+            objects_changed(self, var)
         return slots[slot_name]
 
     def get_slot(self, var: Any, slot_name: str) -> Any:

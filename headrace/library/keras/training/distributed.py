@@ -38,10 +38,6 @@ def strategy_for(model: Any) -> Any:
         )
     if strategy is None or len(strategy.extended.worker_devices) == 1 == strategy.num_replicas_in_sync:
         return None  # variables are where the strategy wants them, and the steps are as without it
-    if strategy.extended.experimental_between_graph:
-        raise NotImplementedError(
-            f"fit over several workers is not supported: train with strategy.experimental_run_v2, or an estimator {at()}"
-        )
     if context.executing_eagerly():
         raise NotImplementedError(
             f"fit with several replicas is not supported where ops run eagerly: use a graph {at()}"
@@ -69,11 +65,13 @@ class DistributedSteps(GraphSteps):
                 self._made[what, weighted] = make(what, weighted)
         return self._made[what, weighted]
 
-    def _parts(self, tensors: Sequence[Any]) -> list[Any]:
-        """The rows of each replica."""
-        count = self._strategy.num_replicas_in_sync
-        with device(self._strategy.extended._host):
-            return [PerReplica([rows_of(t, number, count) for number in range(count)]) for t in tensors]
+    def _parts(self, what: str, tensors: Sequence[Any]) -> list[Any]:
+        """The rows of each replica here.  Each worker of a cluster is given the whole batch, and predicts all of it."""
+        extended = self._strategy.extended
+        own = len(extended.worker_devices)
+        first, count = (0, own) if what == "predict" else (extended._first_replica, self._strategy.num_replicas_in_sync)
+        with device(extended._host):
+            return [PerReplica([rows_of(t, first + number, count) for number in range(own)]) for t in tensors]
 
     def _outputs(self, xs: Sequence[Any], training: bool) -> list[Any]:
         model = self._model
@@ -92,7 +90,7 @@ class DistributedSteps(GraphSteps):
         def body(*xs: Any) -> list[Any]:
             return self._outputs(xs, training=False)
 
-        results = self._strategy.extended.call_for_each_replica(body, args=tuple(self._parts(inputs)))
+        results = self._strategy.extended.call_for_each_replica(body, args=tuple(self._parts(what, inputs)))
         with device(self._strategy.extended._host):
             return [raw_ops.ConcatV2(list(local_results(one)), 0) for one in results], inputs
 
@@ -111,11 +109,12 @@ class DistributedSteps(GraphSteps):
             ws = [None if w is None else next(given) for w in weights]
             return self._replica(what, xs, ys, ws, total)
 
-        made = strategy.extended.call_for_each_replica(body, args=tuple(self._parts(feeds)))
+        made = strategy.extended.call_for_each_replica(body, args=tuple(self._parts(what, feeds)))
         every = local_results(made)
         loss = strategy.reduce(ReduceOp.SUM, made[0])
         changes = list(dict.fromkeys(op for _, _, ops in every for op in ops))
-        with control_dependencies([shown for _, all_shown, _ in every for shown in all_shown]):
+        shown_in_all = [shown for _, all_shown, _ in every for shown in all_shown]
+        with control_dependencies(shown_in_all), strategy.extended._reading_all_workers():
             results = [raw_ops.Identity(m.result()) for m in (*self._compiled.loss_metrics, *model.metrics)]
         return [loss, *results, *changes], feeds
 

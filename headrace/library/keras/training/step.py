@@ -18,6 +18,7 @@ from headrace.library import nest
 from headrace.library.backend.graph import graph_state
 from headrace.library.backend.keras_tensor import is_placeholder
 from headrace.library.backend.session import get_session
+from headrace.library.control.replica import outside
 from headrace.library.function.function import Function
 from headrace.library.keras.optimizers.tf_optimizer import TFOptimizer
 from headrace.library.keras.training.ends import takes_training
@@ -39,7 +40,7 @@ class GraphSteps:
 
     def get(self, mode: str, weighted: tuple[bool, ...] = ()) -> Step:
         """The step that does "train", "test" or "predict" for batches with these sample weights."""
-        with self._graph.as_default():
+        with self._graph.as_default(), outside():  # programs call fit in the scope that they made the model in
             fetches, feeds = self._nodes(mode, weighted)
             session = get_session(fetches)
         calls = self._calls.setdefault(session, {})

@@ -351,7 +351,7 @@ class Optimizer:
         key = var_key(var)
         if key not in slots:
             slots[key] = make()
-            objects_changed()
+            objects_changed(self, var)
         return slots[key]
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
@@ -363,7 +363,7 @@ class Optimizer:
                 use_resource = is_resource_variable(colocate_with)
                 variable = Variable(initial_value, name=name, trainable=False, use_resource=use_resource)
             self._non_slot_dict[name, graph] = variable
-            objects_changed()
+            objects_changed(self)
         return variable
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:

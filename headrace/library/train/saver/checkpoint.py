@@ -56,7 +56,7 @@ class Checkpoint:
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         if is_trackable(value):
-            objects.objects_changed()
+            objects.objects_changed(self)
 
     def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
         for name, value in vars(self).items():

@@ -14,7 +14,7 @@ that names of variables do not matter.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,8 +74,13 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
 
 def walk(root: Any) -> list[Object]:
     """All objects that the root holds, the nearest first, each once."""
-    objects = [Object(root, 0, ())]
-    numbers = {id(root): 0}
+    return _walk([Object(root, 0, ())])
+
+
+def _walk(starts: list[Object]) -> list[Object]:
+    """The starts and all objects that they hold, the nearest first, each once."""
+    objects = list(starts)
+    numbers = {id(one.value): one.number for one in objects}
     waiting = deque(objects)
     while waiting:
         one = waiting.popleft()
@@ -160,26 +165,63 @@ def from_bytes(data: Any) -> Any:
     return message
 
 
-class Match:
-    """The objects of a program beside those of a message: both are walked together, from their roots."""
+class SavedGraph:
+    """The objects of a checkpoint by number: what each holds, where its values are, and the slots that it keeps."""
 
-    def __init__(self, root: Any, message: Any) -> None:
-        self.objects = walk(root)
-        self.places: dict[int, int] = {0: 0}  # number of an object -> number of its node
+    def __init__(self, message: Any) -> None:
+        self.children = [{child.local_name: child.node_id for child in node.children} for node in message.nodes]
+        self.values = [[(a.name, a.checkpoint_key) for a in node.attributes] for node in message.nodes]
+        self.keys = {key for values in self.values for _, key in values}
+        self.slots: dict[int, dict[int, list[tuple[str, int]]]] = {}  # of an optimizer: of a variable: name, number
+        for number, node in enumerate(message.nodes):
+            for slot in node.slot_variables:
+                of_variable = self.slots.setdefault(number, {}).setdefault(slot.original_variable_node_id, [])
+                of_variable.append((slot.slot_name, slot.slot_variable_node_id))
+
+    def checked(self, number: int) -> int:
+        """The number, if the checkpoint has such an object."""
+        if not 0 <= number < len(self.children):
+            raise ValueError(f"the object graph of the checkpoint names object {number} of {len(self.children)} {at()}")
+        return number
+
+
+class Start(NamedTuple):
+    """An object from which a `Match` begins, its number in the checkpoint, and the way to it."""
+
+    value: Any
+    place: int
+    path: tuple[str, ...]
+
+
+class Match:
+    """The objects of a program beside those of a checkpoint: both are walked together, from places that are known."""
+
+    def __init__(self, starts: Sequence[Start], saved: SavedGraph) -> None:
+        self.objects = _walk([Object(start.value, i, start.path) for i, start in enumerate(starts)])
+        # number of an object -> number of its place
+        self.places = {i: saved.checked(start.place) for i, start in enumerate(starts)}
         self.found: dict[int, Found] = {}  # by identity of what holds the value
-        self._message = message
-        self._nodes_of_slots: set[int] = set()
-        for one in self.objects:
-            if one.number not in self.places:
-                continue
-            node = self._node(self.places[one.number])
-            self._add(node, one.value, one.shown)
-            theirs = {child.local_name: child.node_id for child in node.children}
+        self._saved = saved
+        self._reach()
+        for one in self.placed():
+            self._add(self.places[one.number], one.value, one.shown)
+        self._match_slots()
+
+    def _reach(self) -> None:
+        """Gives each object that is reached from a placed one its place, however long the way."""
+        waiting = deque(self.placed())
+        while waiting:
+            one = waiting.popleft()
+            theirs = self._saved.children[self.places[one.number]]
             self._add_made(one, theirs)
             for name, number in one.children:
-                if name in theirs:
-                    self.places.setdefault(number, theirs[name])
-        self._match_slots()
+                if name in theirs and number not in self.places:
+                    self.places[number] = self._saved.checked(theirs[name])
+                    waiting.append(self.objects[number])
+
+    def placed(self) -> list[Object]:
+        """The objects of the program that the checkpoint has too."""
+        return [one for one in self.objects if one.number in self.places]
 
     def _add_made(self, one: Object, theirs: dict[str, int]) -> None:
         """Lets an object make those that the checkpoint has below it and the program not yet, if it can."""
@@ -193,42 +235,30 @@ class Match:
                 one.children.append((name, self.objects[-1].number))
 
     def _match_slots(self) -> None:
-        variables = {
-            self.places[one.number]: one
-            for one in self.objects
-            if one.number in self.places and isinstance(one.value, Variable)
-        }
-        for one in self.objects:
-            if not hasattr(type(one.value), "_checkpoint_slots") or one.number not in self.places:
+        placed = self.placed()
+        variables = [one for one in placed if isinstance(one.value, Variable)]
+        for one in placed:
+            slots = self._saved.slots.get(self.places[one.number])
+            if not slots or not hasattr(type(one.value), "_checkpoint_slots"):
                 continue
-            for reference in self._node(self.places[one.number]).slot_variables:
-                variable = variables.get(reference.original_variable_node_id)
-                if variable is None:
-                    continue
-                slot = one.value._checkpoint_slots(variable.value).get(reference.slot_name)
-                if slot is not None:
-                    shown = f"{one.shown}'s {reference.slot_name} of {variable.shown}"
-                    self._add(self._node(reference.slot_variable_node_id), slot, shown)
-                    self._nodes_of_slots.add(reference.slot_variable_node_id)
+            for variable in variables:
+                theirs = slots.get(self.places[variable.number])
+                own = one.value._checkpoint_slots(variable.value) if theirs else {}
+                for name, place in theirs or ():
+                    if own.get(name) is not None:
+                        shown = f"{one.shown}'s {name} of {variable.shown}"
+                        self._add(self._saved.checked(place), own[name], shown)
 
-    def _add(self, node: Any, holder: Any, shown: str) -> None:
+    def _add(self, place: int, holder: Any, shown: str) -> None:
         accepted = (VALUE,) if isinstance(holder, Variable) else (STATE,) if hasattr(type(holder), STATE_METHOD) else ()
-        for attribute in node.attributes:
-            if attribute.name in accepted:
-                self.found[id(holder)] = Found(holder, attribute.checkpoint_key, shown)
-
-    def _node(self, number: int) -> Any:
-        if not 0 <= number < len(self._message.nodes):
-            raise ValueError(
-                f"the object graph of the checkpoint names object {number} of {len(self._message.nodes)} {at()}"
-            )
-        return self._message.nodes[number]
+        for attribute, key in self._saved.values[place]:
+            if attribute in accepted:
+                self.found[id(holder)] = Found(holder, key, shown)
 
     def unused(self) -> list[str]:
         """The keys of values in the checkpoint that no object of the program takes."""
         taken = {found.key for found in self.found.values()}
-        every = [attribute.checkpoint_key for node in self._message.nodes for attribute in node.attributes]
-        return [key for key in every if key not in taken]
+        return [key for values in self._saved.values for _, key in values if key not in taken]
 
     def without_value(self) -> list[Object]:
         """The objects of the program that hold a value and get none from the checkpoint."""

@@ -7,20 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from headrace.core import dtypes
+from headrace.core import dtypes, errors
 from headrace.core.dtypes import DType
 from headrace.core.source import at
 from headrace.library.compat import as_str_any
 from headrace.library.train.saver.state_file import latest_checkpoint
+from headrace.resources.file.bundle.checkpoint import Checkpoint
 from headrace.resources.file.bundle.opening import open_checkpoint
+from headrace.resources.file.bundle.reader import BundleReader
 
 
 class CheckpointReader:
-    """The names, dtypes, shapes and values of a checkpoint.  The files are open only while a value is read."""
+    """The names, dtypes, shapes and values of a checkpoint.
+
+    The index is read once; the files of the values are open only while a value is read.
+    """
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
-        with open_checkpoint(prefix) as checkpoint:
+        self._index: BundleReader | None = None  # a closed one, which opens its files again where they are needed
+        with self._open() as checkpoint:
             self._entries = dict(checkpoint.entries)
 
     def has_tensor(self, tensor_str: str) -> bool:
@@ -31,20 +37,37 @@ class CheckpointReader:
         """The shapes by name."""
         return {name: list(entry.shape) for name, entry in self._entries.items()}
 
+    def get_shape(self, tensor_str: str) -> list[int]:
+        """The shape of one tensor."""
+        return list(self._entries[tensor_str].shape)
+
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
         """The dtypes by name."""
         return {name: entry.dtype for name, entry in self._entries.items()}
 
     def get_tensor(self, tensor_str: str) -> Any:
         """The value; bfloat16 comes as float32."""
-        with open_checkpoint(self._prefix) as checkpoint:
-            dtype = checkpoint.entry(tensor_str).dtype
-            array = checkpoint.read(tensor_str)
+        dtype, array = self._read(tensor_str)
         if dtype == dtypes.bfloat16:
             array = (array.astype(np.uint32) << 16).view(np.float32)
         elif dtype.is_quantized:
             array = array.view(dtype.as_numpy_dtype)
         return array if array.ndim else array[()]
+
+    def _open(self) -> Checkpoint:
+        checkpoint = open_checkpoint(self._prefix)
+        self._index = checkpoint if isinstance(checkpoint, BundleReader) else None
+        return checkpoint
+
+    def _read(self, name: str) -> tuple[DType, Any]:
+        if self._index is not None:
+            try:
+                with self._index as checkpoint:
+                    return checkpoint.entry(name).dtype, checkpoint.read(name)
+            except errors.OpError:  # another checkpoint has taken its place, or it is damaged
+                self._index = None
+        with self._open() as checkpoint:
+            return checkpoint.entry(name).dtype, checkpoint.read(name)
 
     def debug_string(self) -> bytes:
         """One line for each tensor: name, dtype, shape."""

@@ -1,4 +1,4 @@
-"""What a saver saves: objects with tensors to save and a way to restore them; variables as such objects."""
+"""What a saver saves: variables as objects with tensors to save and a way to restore them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from headrace.core.device import DeviceSpec
-from headrace.core.dtypes import DType
 from headrace.core.source import at
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
@@ -15,6 +14,8 @@ from headrace.library import nest
 from headrace.library.scope import name_scope
 from headrace.library.state.partitioned_variable import PartitionedVariable
 from headrace.library.state.resource_variable import is_resource_variable
+from headrace.library.state.saveable_object import SaveableObject as SaveableObject
+from headrace.library.state.saveable_object import SaveSpec as SaveSpec
 from headrace.library.state.variable import Variable
 
 REFERENCE_OPS = ("Variable", "VariableV2")
@@ -23,52 +24,6 @@ REFERENCE_OPS = ("Variable", "VariableV2")
 def cpu_of(device: str) -> str:
     """The CPU of the task that a device belongs to: files are read and written there."""
     return DeviceSpec.from_string(device or "").replace(device_type="CPU", device_index=0).to_string()
-
-
-class SaveSpec:
-    """One tensor of a saveable object: ``tensor`` (or what makes it), its slice, its name and dtype in the checkpoint."""
-
-    def __init__(
-        self, tensor: Any, slice_spec: str, name: str, dtype: DType | None = None, device: str | None = None
-    ) -> None:
-        self._tensor = tensor
-        self.slice_spec = slice_spec
-        self.name = name
-        if callable(tensor) and (dtype is None or device is None):
-            raise AssertionError(
-                f"When passing a callable `tensor` to a SaveSpec, dtype and device must be given {at()}"
-            )
-        self.dtype = tensor.dtype if dtype is None else dtype
-        self.device = tensor.device if device is None else device
-
-    @property
-    def tensor(self) -> Any:
-        return self._tensor() if callable(self._tensor) else self._tensor
-
-
-class SaveableObject:
-    """Something that a saver can save: subclass it, give its tensors as ``specs``, and say in ``restore`` how they come back."""
-
-    restored_first = False  # whether it may refuse what was read: then no variable is to be assigned
-
-    def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
-        self.op = op
-        self.specs = specs
-        self.name = name
-
-    @property
-    def optional_restore(self) -> bool:
-        """Whether a checkpoint may lack it."""
-        return False
-
-    @property
-    def device(self) -> str:
-        """The device of the tensors."""
-        return self.specs[0].device
-
-    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
-        """The op that takes over the tensors that were read; ``restored_shapes`` if they are to be reshaped."""
-        raise NotImplementedError("Calling an abstract method.")
 
 
 class ReferenceVariableSaveable(SaveableObject):

@@ -1,0 +1,1 @@
+"""contrib.graph_editor: choosing, copying and rewiring parts of a graph."""
