@@ -5,7 +5,9 @@ import pytest
 from passes.placement.policies import MACHINE
 
 import headrace as tf
-from headrace.runtime.planning.tier import TRIALS
+from headrace.runtime.session.contest import PAIRS, WARM
+
+RUNS = 2 * (WARM + PAIRS)  # of a trial
 
 POLICIES = ("first", "greedy", "look_ahead", "refine", "round_robin")
 
@@ -30,7 +32,7 @@ def network():
     return x, loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)
 
 
-def trained(policy, steps=2 * TRIALS + 2, machine=MACHINE, tell=None):
+def trained(policy, steps=RUNS + 2, machine=MACHINE, tell=None):
     """The losses of some steps, and the variables after them."""
     with tf.Graph().as_default():
         x, loss, train = network()
@@ -52,7 +54,7 @@ def test_results_are_the_same_wherever_nodes_are(policy):
     np.testing.assert_allclose(variables, values, rtol=1e-5)
 
 
-def test_nodes_and_variables_are_moved_and_say_why():
+def test_nodes_are_moved_and_say_why_and_variables_stay_among_devices_that_share_cores():
     seen = {}
 
     def tell(session, x, loss, train):
@@ -63,18 +65,15 @@ def test_nodes_and_variables_are_moved_and_say_why():
 
     trained("refine", steps=1, tell=tell)
     moved = {name: n.why for name, n in seen.items() if name != "homes" and n.cause == "moved"}
-    assert any(
-        why.startswith("placed by refine over the whole graph: ") for name, why in moved.items() if name in ("w0", "w1")
-    )
     assert any(" here, the step " in why for why in moved.values())
-    assert seen["w0"].device != seen["w1"].device and seen["product1"].device == seen["w1"].device
+    assert moved.keys() & {"product0", "product1"} and not moved.keys() & {"w0", "w1"}
     assert seen["homes"] == {name: seen[name].device for name in ("w0", "w1")}
 
 
 def test_the_first_runs_say_which_plan_stays(caplog):
     def tell(session, x, loss, train):
         plan = session._master.plan([x], [loss], [train])
-        assert session._master.chosen(plan) is plan.rivals.chosen and not plan.rivals.best.keys() - {True, False}
+        assert session._master.chosen(plan) is plan.rivals.chosen and all(plan.rivals.times.values())
 
     with caplog.at_level("INFO", "headrace.place"):
         trained("round_robin", tell=tell)

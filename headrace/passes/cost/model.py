@@ -31,6 +31,7 @@ class CostModel:
         self._flops = flops
         self._work: dict[Node, Work] = {}
         self._seconds: dict[tuple[Node, str], float] = {}
+        self._keys: dict[Node, str | None] = {}  # in what was measured
         self._open: set[StepGraph] = set()  # the bodies that are being looked at
 
     def work(self, node: Node) -> Work:
@@ -95,7 +96,11 @@ class CostModel:
         return 0.0 if source == destination else self.machine.link(source, destination).seconds(size_of(value))
 
     def _seen(self, node: Node, device_type: str) -> float | None:
-        return None if self._measured is None else self._measured.seconds(device_type, key_of(node))
+        if not self._measured:
+            return None
+        if node not in self._keys:
+            self._keys[node] = key_of(node)
+        return self._measured.seconds(device_type, self._keys[node])
 
 
 def may_be_array(node: Node) -> bool:

@@ -211,7 +211,7 @@ class Master:
         plan, moved = self._made(replace(request, plain=request.later))
         if moved and not self.planner.policy.forced:
             plain, _ = self._made(replace(request, plain=True))
-            plan.borrowed[:] = plain.borrowed[:] = map(or_, plan.borrowed, plain.borrowed)
+            plan.borrowed[:] = plain.borrowed[:] = list(map(or_, plan.borrowed, plain.borrowed))
             wait = waiting([d.torch_device for d in self.worker.devices])
             plan.rivals = Rivals(plan, plain, wait)
         return plan
