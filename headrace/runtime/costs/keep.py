@@ -25,7 +25,7 @@ from headrace.runtime.compiler.own_folder import UnsafeFolder, open_own
 from headrace.runtime.host.device import local_devices
 
 log = logging.getLogger("headrace.costs")
-VERSION: Final = 1  # of the form of the file, and of what is measured how
+VERSION: Final = 2  # of the form of the file, and of what is measured how
 LARGEST: Final = 1 << 20  # bytes of a file
 
 
@@ -116,6 +116,8 @@ def of_json(data: Any) -> Machine:
             _number(one["array"]),
             _speeds(one["arrays"]),
             _number(one["queued"]),
+            _speeds(one["array_bandwidths"]),
+            _number(one["single"]),
         )  # fmt: skip
         for name, one in data["rates"].items()
     }
@@ -127,8 +129,8 @@ def of_json(data: Any) -> Machine:
     return Machine(rates, links, step=_number(data["step"]))
 
 
-_PLAIN: Final = ("bandwidth", "launch", "memory", "array", "queued")
-_MAPPINGS: Final = ("flops", "bandwidths", "launches", "arrays")
+_PLAIN: Final = ("bandwidth", "launch", "memory", "array", "queued", "single")
+_MAPPINGS: Final = ("flops", "bandwidths", "launches", "arrays", "array_bandwidths")
 _LINKS: Final = (NEAR, BUS, HOST, NETWORK)
 
 
