@@ -1,5 +1,7 @@
 """Sessions with ``ConfigProto(placement=...)``: the same results, state in one place, the faster plan kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from passes.placement.policies import MACHINE
@@ -74,6 +76,8 @@ def test_the_first_runs_say_which_plan_stays(caplog):
     def tell(session, x, loss, train):
         plan = session._master.plan([x], [loss], [train])
         assert session._master.chosen(plan) is plan.rivals.chosen and all(plan.rivals.times.values())
+        both = plan.rivals._plans
+        assert len(both[True].borrowed) == len(both[False].borrowed) == len(plan.fetches)
 
     with caplog.at_level("INFO", "headrace.place"):
         trained("round_robin", tell=tell)
@@ -104,3 +108,25 @@ def test_traces_partial_runs_and_partition_graphs_of_moved_steps():
             handle = session.partial_run_setup([loss], [x])
             assert session.partial_run(handle, loss, {x: value}) == pytest.approx(session.run(loss, {x: value}))
             session.run(train, {x: value})
+
+
+def test_colocated_nodes_without_state_are_moved_with_each_other():
+    """A group without state is placed by each step, where it is on trial; the variables stay."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [32, 64])
+        ends = [tf.reduce_mean(tf.matmul(x, tf.get_variable(f"w{i}", [64, 64]))) for i in range(2)]
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+        train = optimizer.minimize(tf.add_n(ends), colocate_gradients_with_ops=True)
+        with tf.Session(config=config("round_robin")) as session:
+            session._master.use_costs(MACHINE)
+            policy = replace(session._master.planner.policy, forced=True)
+            session._master.planner.policy = session._master.planner.whole.policy = policy
+            nodes = session.explain(train, feeds=[x]).nodes
+            where = {n.name: n.device[-1] for n in nodes}
+            assert {n.device[-1] for n in nodes if n.op == "VariableV2"} == {"0"}
+            products = {name: device for name, device in where.items() if name in ("MatMul", "MatMul_1")}
+            slopes = {name: d for name, d in where.items() if name.startswith("gradients/MatMul") and "/MatMul" in name[10:]}
+            assert "1" in {*products.values(), *slopes.values()}
+            for name, device in slopes.items():
+                assert where.get(name.split("/")[1].removesuffix("_grad"), device) == device
+

@@ -1,9 +1,9 @@
-"""Contest: which of two plans of a step is faster, by runs of both in turn, so that other work on the machine is not mistaken for it.
+"""Contest: which of two plans of a step is faster, by runs of both in turn, so that other work on the machine hits both.
 
-A machine: it says whose turn it is and hears how long a run took.  It has no clock and no threads.  The plan that is there by default
-stays unless the other one wins most pairs of runs and is faster by the margin in the median: a best time may be luck, and what a
-program feels is the run in the middle.  A plan that has won is looked at again from time to time, because the load of the machine
-changes; the default, once it stays, stays for good.
+A machine: it says whose turn it is and hears how long a run took.  It has no clock and no threads.  The plan that is there by
+default stays unless the other one wins most pairs of runs and is faster by the margin in the median: a best time may be luck, and
+what a program feels is the run in the middle.  A plan that has won is looked at again from time to time, because the load of the
+machine changes; the default, once it stays, stays for good.
 """
 
 from __future__ import annotations

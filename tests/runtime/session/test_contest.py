@@ -17,7 +17,9 @@ def held(contest, new, old):
     return count
 
 
-@pytest.mark.parametrize(("new", "stays"), [(0.5, True), (1 - 1.1 * MARGIN, True), (1 - 0.9 * MARGIN, False), (2.0, False)])
+@pytest.mark.parametrize(
+    ("new", "stays"), [(0.5, True), (1 - 1.1 * MARGIN, True), (1 - 0.9 * MARGIN, False), (2.0, False)]
+)
 def test_the_default_stays_unless_the_other_is_faster_by_the_margin(new, stays):
     contest = Contest()
     count = held(contest, lambda i: new, lambda i: 1.0)
