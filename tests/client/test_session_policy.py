@@ -7,6 +7,7 @@ import pytest
 from passes.placement.policies import MACHINE
 
 import headrace as tf
+from headrace import extend
 from headrace.runtime.session.contest import PAIRS, WARM
 
 RUNS = 2 * (WARM + PAIRS)  # of a trial
@@ -125,8 +126,29 @@ def test_colocated_nodes_without_state_are_moved_with_each_other():
             where = {n.name: n.device[-1] for n in nodes}
             assert {n.device[-1] for n in nodes if n.op == "VariableV2"} == {"0"}
             products = {name: device for name, device in where.items() if name in ("MatMul", "MatMul_1")}
-            slopes = {name: d for name, d in where.items() if name.startswith("gradients/MatMul") and "/MatMul" in name[10:]}
+            slopes = {
+                name: d for name, d in where.items() if name.startswith("gradients/MatMul") and "/MatMul" in name[10:]
+            }
             assert "1" in {*products.values(), *slopes.values()}
             for name, device in slopes.items():
                 assert where.get(name.split("/")[1].removesuffix("_grad"), device) == device
 
+
+@pytest.mark.parametrize("null", [True, False])
+def test_a_policy_moves_nothing_to_devices_without_values(null):
+    if null:
+        extend.register_null_device("SHAM")
+    else:
+        extend.register_device("SHAM", "meta", count=1, priority=-1)
+    try:
+        with tf.Graph().as_default() as graph:
+            x = tf.placeholder(tf.float32, [4, 64])
+            y = tf.add_n([tf.matmul(x, tf.ones([64, 64]) * i) for i in range(1, 9)])
+        with tf.Session(graph=graph, config=config("round_robin")) as session:
+            policy = replace(session._master.planner.policy, forced=True)
+            session._master.planner.policy = session._master.planner.whole.policy = policy
+            where = {node.device.rpartition("/device:")[2] for node in session.explain(y, feeds=[x]).nodes}
+            assert where == {"CPU:0", "CPU:1"}
+            np.testing.assert_allclose(session.run(y, {x: np.ones([4, 64])}), np.full([4, 64], 64.0 * 36))
+    finally:
+        extend.unregister_device("SHAM")
