@@ -28,7 +28,7 @@ def main(argv=None):
     """Prints the tables and saves the samples."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--graphs", type=int, default=40, help="random graphs of each kind (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=9, help="samples of each model (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=15, help="samples of each model (default: %(default)s)")
     parser.add_argument("--cpus", type=int, default=min(4, os.cpu_count() or 1), help="(default: %(default)s)")
     parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS, help="(default: all)")
     parser.add_argument("--markdown", help="a page with room for the tables")
@@ -208,21 +208,22 @@ def _models(cpus, rounds):
 def _model(build, cpus, rounds):
     import headrace as tf
     from headrace.passes.placement.policy import HEURISTICS
+    from headrace.runtime.session.contest import PAIRS, WARM
 
     threads = max(1, (os.cpu_count() or 1) // cpus)
     with tf.Graph().as_default(), ExitStack() as stack:
         feeds, loss, train = build(tf)
         initial = tf.global_variables_initializer()
         runs, figures, decided = {}, {}, {}
-        for policy in (*HEURISTICS, "greedy, kept"):
+        for policy in (*HEURISTICS, "greedy, kept", "refine, kept"):
             config = tf.ConfigProto(device_count={"CPU": cpus, "GPU": 0}, compile="off")
             config.placement = policy.partition(",")[0]
             config.device_threads.update({f"/cpu:{i}": threads for i in range(cpus)})
             session = stack.enter_context(tf.Session(config=config))
-            decided[policy] = _watched(session._master, forced=policy != "greedy, kept")
+            decided[policy] = _watched(session._master, forced="kept" not in policy)
             session.run(initial)
             runs[policy] = run = session.make_callable([loss, train], list(feeds))
-            for _ in range(30 if "kept" in policy else 3):
+            for _ in range(2 * (WARM + PAIRS) if "kept" in policy else WARM):
                 run(*feeds.values())
             figures[policy] = {"predicted": None, "samples": [], "kept": ""}
             if decided[policy]:  # the last one is the step's

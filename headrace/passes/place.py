@@ -60,12 +60,12 @@ def place(
     groups = groups_of(graph)
     if policy is not None:
         placer.advice = advise(
-            graph, groups, lambda members: {} if whole is None else _devices(members, whole), followers.all,
+            graph, groups, lambda members: {} if whole is None else _devices(_homes(members, whole, True)), followers.all,
             lambda node: Ask(node, node.device, _rank(node)), chooser, policy,
         )  # fmt: skip
         graph.moved = placer.advice is not None and placer.advice.moves
     for members in groups:
-        homes = {} if whole is None else _homes(members, whole)
+        homes = {} if whole is None else _homes(members, whole, placer.advice is not None)
         if len(members) == 1 and not homes:
             (node,) = members
             if node in followers.all:
@@ -89,19 +89,21 @@ def place(
     return graph
 
 
-def _homes(members: Sequence[Node], whole: WholeGraph) -> dict[Node, Home]:
-    """Where the whole graph has put nodes of a step."""
+def _homes(members: Sequence[Node], whole: WholeGraph, advised: bool = False) -> dict[Node, Home]:
+    """Where the whole graph has put nodes of a step.  ``advised``: of groups without state a policy says it, in each step."""
     homes = {}
     for node in members:
         if node.origin is not None and not node.op_def.traits.feed:
             home = whole.home(node.origin)
             if home is not None:
                 homes[node] = home
+    if advised and not any(home.has_state or home.asks for home in homes.values()):
+        return {}
     return homes
 
 
-def _devices(members: Sequence[Node], whole: WholeGraph) -> dict[Node, str]:
-    return {node: home.device for node, home in _homes(members, whole).items()}
+def _devices(homes: dict[Node, Home]) -> dict[Node, str]:
+    return {node: home.device for node, home in homes.items()}
 
 
 def _inherit(graph: StepGraph, seen: set[StepGraph]) -> None:

@@ -39,13 +39,15 @@ _NAMES = frozenset((*_BODIES, "f"))
 class Home(NamedTuple):
     """Where a node is by the whole graph, and whose wish that is; None if nobody asks.
 
-    ``why``: what a policy says that has put it elsewhere than on the first device.
+    ``why``: what a policy says that has put it elsewhere than on the first device.  ``has_state``: whether the home is that of
+    something that outlives a step.
     """
 
     device: str
     fell_back: bool
     asks: Ask | None
     why: str = ""
+    has_state: bool = True
 
 
 class WholeGraph:
@@ -228,7 +230,9 @@ class WholeGraph:
         if self._read and not new:
             return {}
         asks_of = {
-            key: self._lasting_asks(asks) for key, asks in self._members.items() if self._parent[key] is key and asks
+            key: self._lasting_asks(asks)
+            for key, asks in self._members.items()
+            if self._parent[key] is key and _has_state(asks)
         }
 
         def group_of(op: Operation) -> _Key | None:
@@ -253,7 +257,7 @@ class WholeGraph:
         if advised is not None and advised.device in self.chooser.feasible(asks):
             home = _home(Choice(advised.device, False), members)._replace(why=advised.why)
         else:
-            home = _home(self.chooser.choose(asks), members)
+            home = _home(self.chooser.choose(asks), members)._replace(has_state=_has_state(members))
         self._homes[root] = home
         for ask in makers:
             self._lasting.setdefault(ask.node, self._own.get(ask.node, home).device)
@@ -279,6 +283,10 @@ def _rank(op: Operation) -> int:
     if _holds_bodies(op):
         return COLOCATED
     return USER if any(map(_is_state, op.inputs)) else MAKER if op.op_def.traits.handle else COLOCATED
+
+
+def _has_state(asks: Sequence[Ask]) -> bool:
+    return any(ask.rank != COLOCATED for ask in asks)
 
 
 def _maker(tensor: Tensor) -> Operation:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from headrace.passes.arrays import is_small
+from headrace.passes.arrays import is_small, named_inputs
 from headrace.passes.bodies import held_bodies
 from headrace.passes.cost.measured import Measured, key_of
 from headrace.passes.cost.product import all_float_operations
@@ -31,6 +31,7 @@ class CostModel:
         self._flops = flops
         self._work: dict[Node, Work] = {}
         self._seconds: dict[tuple[Node, str], float] = {}
+        self._keys: dict[Node, str | None] = {}  # in what was measured
         self._open: set[StepGraph] = set()  # the bodies that are being looked at
 
     def work(self, node: Node) -> Work:
@@ -95,14 +96,24 @@ class CostModel:
         return 0.0 if source == destination else self.machine.link(source, destination).seconds(size_of(value))
 
     def _seen(self, node: Node, device_type: str) -> float | None:
-        return None if self._measured is None else self._measured.seconds(device_type, key_of(node))
+        if not self._measured:
+            return None
+        if node not in self._keys:
+            self._keys[node] = key_of(node)
+        return self._measured.seconds(device_type, self._keys[node])
 
 
 def may_be_array(node: Node) -> bool:
     """Whether the node runs on arrays where its neighbours do: it can, and its values are small (passes/arrays.py)."""
-    if node.op_def.find_array_kernel(node.attrs) is None:
+    kernel = node.op_def.find_array_kernel(node.attrs)
+    if kernel is None:
         return False
-    return all(is_small(v.shape) for v in (*node.inputs, *node.outputs) if not v.dtype._is_ref_dtype)
+    if not all(is_small(v.shape) for v in (*node.inputs, *node.outputs) if not v.dtype._is_ref_dtype):
+        return False
+    if kernel.fits is None:
+        return True
+    inputs = node.inputs if node.op_def.takes_tensors else [v for arg, v in named_inputs(node) if not arg.host]
+    return kernel.fits([v.shape.tuple or () for v in inputs], node.attrs)
 
 
 def _product_type(node: Node) -> str:

@@ -20,7 +20,9 @@ class Rates:
     ``memory``: bytes; 0 if nobody has said how many.
     ``bandwidths``: bytes a second for certain uses (`use_of`); others take ``bandwidth``.
     ``launches``: for certain uses; others take ``launch``.
-    ``array``: the launch of a kernel on arrays; 0 where there are none.  ``arrays``: of certain bandwidths.
+    ``array``: the launch of a kernel on arrays; 0 where there are none.  ``arrays``: of certain uses.  ``array_bandwidths``:
+    bytes a second on arrays, for certain uses.
+    ``single``: the part of the speed in products that one thread has; 0 if nobody has measured it.
     ``queued``: of a device that works beside the thread that calls it, the seconds that it takes for a kernel itself; then
     launches are the thread's.  0 for a device that works on that thread.
     """
@@ -34,6 +36,19 @@ class Rates:
     array: float = 0.0
     arrays: Mapping[str, float] = field(default_factory=dict)
     queued: float = 0.0
+    array_bandwidths: Mapping[str, float] = field(default_factory=dict)
+    single: float = 0.0
+
+    def share(self, threads: int, of: int) -> float:
+        """The part of the rates that so many threads have of all.  Cores that two threads share are one and a bit.
+
+        >>> Rates({}, 1.0, 1.0, single=0.8).share(1, 2), Rates({}, 1.0, 1.0).share(1, 4)
+        (0.8, 0.25)
+        """
+        if of <= 1 or threads >= of:
+            return 1.0
+        single = min(max(self.single, 1.0 / of), 1.0)
+        return single + (1.0 - single) * (threads - 1) / (of - 1)
 
     def seconds(self, work: Work, dtype: str = "float32", use: str = "", on_array: bool = False) -> float:
         """What the work takes by itself, begun where the device has nothing else to do."""
@@ -48,7 +63,7 @@ class Rates:
     def working(self, work: Work, dtype: str = "float32", use: str = "", on_array: bool = False) -> float:
         """What the device takes: the kernels' own, and the longer one of computing and of moving bytes."""
         peak = self.flops.get(f"{dtype} {use}") or self.flops.get(dtype) or self.flops["float32"]
-        bandwidth = self.bandwidths.get(use) or self.bandwidth
+        bandwidth = (on_array and self.array_bandwidths.get(use)) or self.bandwidths.get(use) or self.bandwidth
         each = work.calls * self.queued if self.queued else self.calling(work, use, on_array)
         return each + max(work.flops / peak, (work.read + work.written) / bandwidth)
 

@@ -57,7 +57,7 @@ _BY_NAME: Final = {
     for name in names.split()
 }  # fmt: skip
 READS_ROWS: Final = Ops(*_READS_ROWS.split())  # of their first input, no more than they hand out
-_MANY = Ops("AddN", "AccumulateNV2")  # which hand a single input on as it is
+ADDS_MANY: Final = Ops("AddN", "AccumulateNV2")  # one after the other; a single input is handed on as it is
 _CASTS = Ops("Cast")
 
 
@@ -74,6 +74,6 @@ def is_free_view(node: Node) -> bool:
     """Whether a node only hands memory on, in another shape or under another name."""
     if not node.op_def.traits.view:
         return False
-    if node in _MANY:
+    if node in ADDS_MANY:
         return len(node.inputs) == 1
     return not (node in _CASTS and node.inputs[0].dtype.base_dtype != node.outputs[0].dtype.base_dtype)

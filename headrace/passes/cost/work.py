@@ -16,7 +16,7 @@ from headrace.graph.body import FuncGraph
 from headrace.passes.bodies import held_bodies
 from headrace.passes.cost.float_operation import UnknownShape
 from headrace.passes.cost.product import all_float_operations
-from headrace.passes.cost.use import READS_ROWS, is_free_view
+from headrace.passes.cost.use import ADDS_MANY, READS_ROWS, is_free_view
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 ASSUMED: Final = 32  # of an unknown dimension; a round number
@@ -78,13 +78,14 @@ def _work(node: Any, flops: Flops, around: frozenset[Any]) -> Work:
     if traits.reads_buffer or not (node.inputs or node.outputs):  # no line of code, or none that calls
         return NOTHING
     if is_free_view(node):
-        return Work(1.0)
+        return Work(float(max(len(node.outputs), 1)))
     written = sum(map(size_of, node.outputs))
     if node in READS_ROWS:
         moved = written + sum(map(size_of, node.inputs[1:]))
         return Work(1.0, float(_most(node.outputs)), moved, written)
     state = _state(node) if traits.writes else 0.0
-    return Work(1.0, _flops(node, flops), sum(map(size_of, node.inputs)) + state, written + state)
+    calls = max(len(node.inputs) - 1, 1) if node in ADDS_MANY else 1
+    return Work(float(calls), _flops(node, flops), sum(map(size_of, node.inputs)) + state, written + state)
 
 
 def _state(node: Node) -> float:

@@ -6,7 +6,7 @@ node joins it, and later ones that take less time than a transfer, as long as th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 from headrace.core.dtypes import resource, variant
@@ -38,6 +38,17 @@ def sent_bytes(value: Any) -> float:
     return float(size_of(value))
 
 
+def _kin(node: Any) -> Hashable | None:
+    """What nodes that cost the same have in common: op, attributes, types and shapes; None where it cannot be said."""
+    attrs = tuple(node.attrs.items())
+    try:
+        hash(attrs)
+    except TypeError:  # lists; few ops have some
+        return None
+    values = tuple((value.dtype, value.shape.tuple) for value in (*node.inputs, *node.outputs))
+    return node.type, len(node.inputs), values, attrs
+
+
 class Draft:
     """A problem in the making.  Nodes are put in an order in which each comes after those that it needs."""
 
@@ -52,6 +63,7 @@ class Draft:
         self._lasts: list[bool] = []
         self._parent: list[int] = []
         self._sent: dict[Any, float] = {}
+        self._costs_of: dict[Hashable, tuple[list[float], list[float]]] = {}  # of nodes that are alike
         self.nodes: dict[Any, int] = {}  # with their units, as they were put
 
     def unit(self, feasible: Sequence[int], lasts: bool = False) -> int:
@@ -88,7 +100,7 @@ class Draft:
 
     def problem(self, costless: Sequence[Any] | set[Any] = (), join: bool = True) -> Problem:
         """What the heuristics are given.  ``costless``: nodes that run too seldom to count."""
-        costs = {node: self._cost(node) for node in self.nodes if node not in costless}
+        costs = {node: self._cost_of_like(node) for node in self.nodes if node not in costless}
         sites = self._sites
         links = [[self.costs.machine.link(a.name, b.name) for b in sites] for a in sites]
         latency = [[0.0 if a == b else link.latency for b, link in enumerate(row)] for a, row in enumerate(links)]
@@ -123,6 +135,16 @@ class Draft:
             for value in node.outputs:
                 size = sent[value]
                 values[value] = problem.add_value(number, size, 0.0 if shares or value.dtype._is_ref_dtype else size)
+
+    def _cost_of_like(self, node: Any) -> tuple[list[float], list[float]]:
+        """As `_cost`, worked out once for all nodes that differ in nothing that counts."""
+        kin = _kin(node)
+        if kin is None:
+            return self._cost(node)
+        known = self._costs_of.get(kin)
+        if known is None:
+            known = self._costs_of[kin] = self._cost(node)
+        return known
 
     def _cost(self, node: Any) -> tuple[list[float], list[float]]:
         """Seconds of the interpreter and of the device, by site."""

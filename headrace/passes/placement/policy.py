@@ -2,7 +2,7 @@
 
 The answer for one step is taken if the simulated step is faster than with every node on its first device; whether it really is,
 the runtime finds out (runtime/session/rivals.py).  State cannot be tried in two places, so it is moved only where the
-simulation says that much is gained.
+simulation says that much is gained, and never between devices that share their cores.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from headrace.core.device import task_of
 from headrace.core.errors import ResourceExhaustedError
 from headrace.core.source import user_source
 from headrace.passes.cost.measured import Measured
@@ -66,6 +67,19 @@ class Policy:
         for device in devices:
             parts.setdefault(self.part_of(device), numbers[device])
         return list(parts.values())
+
+    def homes(self, devices: Sequence[str]) -> list[int]:
+        """Of devices that state may be on, those that it may be moved to: none that only has a part of the first one's cores.
+
+        CPUs of one process share them and the interpreter, so nothing is gained there that a step could not gain without moving
+        state, and a step is tried.  Their memory is one, too.
+        """
+        found = self.candidates(devices)
+        return [n for n in found if n == found[0] or not self._share_cores(n, found[0])]
+
+    def _share_cores(self, one: int, other: int) -> bool:
+        a, b = self.sites[one], self.sites[other]
+        return a.device_type == b.device_type == "CPU" and task_of(a.name) == task_of(b.name)
 
     def decide(self, problem: Problem, gain: float = GAIN) -> Decision:
         """Where the units go."""

@@ -36,17 +36,17 @@ def state_homes(
         return {}
     draft = policy.draft(state=True)
     units: dict[K, int] = {}
-    cache: dict[tuple[str, ...], list[int]] = {}
+    cache: dict[tuple[tuple[str, ...], bool], list[int]] = {}
 
-    def feasible(asks: Sequence[Ask]) -> list[int]:
+    def feasible(asks: Sequence[Ask], lasts: bool = False) -> list[int]:
         names = tuple(chooser.feasible(asks))
         names = names if may_move(ask.node for ask in asks) else names[:1]
-        if names not in cache:
-            cache[names] = policy.candidates(names)
-        return cache[names]
+        if (names, lasts) not in cache:
+            cache[names, lasts] = (policy.homes if lasts else policy.candidates)(names)
+        return cache[names, lasts]
 
     for key, asks in asks_of.items():
-        units[key] = draft.unit(feasible(asks), any(ask.node.op_def.traits.handle for ask in asks))
+        units[key] = draft.unit(feasible(asks, True), any(ask.node.op_def.traits.handle for ask in asks))
     if not draft.is_free:
         return {}
     live = _recurring(ops)
@@ -60,7 +60,7 @@ def state_homes(
             for inner in _within(op):
                 within = group_of(inner)
                 if within is not None and within in units:
-                    draft.join(unit, feasible(asks_of[within]))
+                    draft.join(unit, feasible(asks_of[within], True))
             draft.put(op, unit)
             if _calls_itself(op):
                 for tied in (unit, *(units[g] for t in op.inputs if (g := group_of(t.op)) is not None and g in units)):

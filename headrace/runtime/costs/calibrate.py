@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ import torch
 
 from headrace.core.dtypes import DType, bfloat16, float16, float32, float64
 from headrace.core.errors import OpError
+from headrace.passes.arrays import MOST
 from headrace.passes.cost import use
 from headrace.passes.cost.model import CostModel
 from headrace.passes.cost.rates import BUS, HOST, NEAR, NETWORK, USUAL, Link, Machine, Rates
@@ -54,8 +56,11 @@ def machine(threads: int = 0, again: bool = False) -> Machine:
             name = keep.name_of(threads)
             found = None if again else keep.find(name)
             if found is None:
-                found = measure(threads)
-                keep.keep(name, found, keep.describe(threads))
+                with keep.alone(name) as waited:
+                    found = keep.find(name) if waited else None
+                    if found is None:
+                        found = measure(threads)
+                        keep.keep(name, found, {**keep.describe(threads), "load": os.getloadavg()[0]})
             _known[threads] = found
         return _known[threads]
 
@@ -71,7 +76,7 @@ def measure(threads: int = 0, clock: Clock = perf_counter) -> Machine:
         step = max((seconds(clock) for seconds in _steps), default=0.0)
     finally:
         bench.close()
-    log.info("measured this machine in %.1f s", perf_counter() - began)
+    log.info("measured this machine in %.1f s, under a load of %.1f", perf_counter() - began, os.getloadavg()[0])
     return Machine(rates, links, step=step)
 
 
@@ -109,17 +114,21 @@ class _Measurement:
                 arrays=arrays,
                 queued=queued,
             )
+            on_arrays = self._array_bandwidths(bare) if self._on_host else {}
+            bare = replace(bare, array_bandwidths=on_arrays)
             flops, bandwidths = self._flops(bare), self._bandwidths(bare)
-        threads = self._bench.worker.threads
+        threads, single = self._bench.worker.threads, 1.0
         if self._on_host and threads > 1:
             with having_threads(threads):
                 more, faster = self._flops(bare), self._bandwidths(bare)
+            single = min(flops["float32"] / more["float32"], 1.0)
             flops = {name: max(speed, more[name]) for name, speed in flops.items()}
             bandwidths = {name: max(speed, faster[name]) for name, speed in bandwidths.items()}
         bandwidth = bandwidths.pop(use.PLAIN)
         return replace(
-            bare, flops=flops, bandwidths=bandwidths, bandwidth=bandwidth, memory=memory_limit(self._torch_device)
-        )
+            bare, flops=flops, bandwidths=bandwidths, bandwidth=bandwidth, memory=memory_limit(self._torch_device),
+            single=single,
+        )  # fmt: skip
 
     def _size(self, sizes: Mapping[str, int]) -> int:
         return sizes.get(self._torch_device.type, sizes[""])
@@ -164,17 +173,28 @@ class _Measurement:
         del results  # the graph writes into their memory
         return seconds
 
-    def _bandwidth(self, make: Callable[[], Made], bare: Rates, numbers: int = 8) -> float:
+    def _array_bandwidths(self, bare: Rates) -> dict[str, float]:
+        """Of the largest values that are arrays."""
+        rows = MOST // 64
+        makes = {
+            use.PLAIN: partial(programs.chain, 8, [MOST]),
+            use.SUM: partial(programs.sums, rows, 64),
+            use.FUNCTION: partial(programs.functions, rows, 64),
+            use.MOVEMENT: partial(programs.movement, rows // 2, 64),
+        }
+        return {name: self._bandwidth(make, bare, arrays=True) for name, make in makes.items()}
+
+    def _bandwidth(self, make: Callable[[], Made], bare: Rates, numbers: int = 8, arrays: bool = False) -> float:
         """Bytes a second, launches not counted."""
-        probe = self._probe(make, numbers=numbers)
+        probe = self._probe(make, arrays, numbers)
         seconds = probe.seconds(SHARE, self._clock) - self._begun(probe, bare)
         return (probe.work.read + probe.work.written) / max(seconds, 1e-9)
 
     def _flops(self, bare: Rates) -> dict[str, float]:
         found: dict[str, float] = {}
         for dtype in self._types():
-            many = partial(programs.product, self._size(ROWS), self._size(ROWS), dtype)
-            pictures = partial(programs.convolution, self._size(PICTURES), dtype)
+            many = partial(programs.layer, self._size(ROWS) // 8, self._size(ROWS) // 2, dtype)
+            pictures = partial(programs.convolutions, self._size(PICTURES), dtype)
             found[dtype.name] = self._rate(many, bare)
             found[f"{dtype.name} {use.CONVOLUTION}"] = self._rate(pictures, bare)
         return found
@@ -199,7 +219,7 @@ class _Measurement:
             use.PLAIN: partial(programs.sweep, 4, large),
             use.SUM: partial(programs.sums, rows, 1024),
             use.PRODUCT: partial(programs.product, 8, rows * 2, float32),
-            use.POOLING: partial(programs.pooling, self._size(PICTURES) * 4),
+            use.POOLING: partial(programs.poolings, self._size(PICTURES) * 2),
             use.FUNCTION: partial(programs.functions, rows),
             use.LOSS: partial(programs.loss, rows),
             use.MOVEMENT: partial(programs.movement, rows),

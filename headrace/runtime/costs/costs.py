@@ -78,14 +78,14 @@ class Costs:
         Raises:
           ValueError: If the file holds anything else.
         """
-        with open(path) as file:
+        with open(path, "rb") as file:
             text = file.read(LARGEST + 1)
         try:
             data = json.loads(text)
             if data["format"] != FORMAT:
                 raise ValueError(f"its format is {data['format']!r}")
             measured = Measured.of_rows(data["costs"])
-        except (ValueError, TypeError, KeyError, RecursionError) as e:
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as e:
             raise ValueError(f"{path} holds no costs ({FORMAT!r}): {type(e).__name__}: {e} {at()}") from None
         self.add(measured)
 

@@ -13,20 +13,24 @@ import logging
 import math
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Final
 
 import torch
 
+from headrace.core.file_lock import FileLock
 from headrace.passes.cost.rates import BUS, HOST, NEAR, NETWORK, Link, Machine, Rates
 from headrace.runtime.compiler import own_folder
 from headrace.runtime.compiler.own_folder import UnsafeFolder, open_own
 from headrace.runtime.host.device import local_devices
 
 log = logging.getLogger("headrace.costs")
-VERSION: Final = 1  # of the form of the file, and of what is measured how
+VERSION: Final = 2  # of the form of the file, and of what is measured how
 LARGEST: Final = 1 << 20  # bytes of a file
+PATIENCE: Final = 60.0  # seconds that another process has to measure, which takes ten
+PAUSE: Final = 0.1
 
 
 def folder() -> Path:
@@ -68,7 +72,7 @@ def find(name: str) -> Machine | None:
         return None
     try:
         return of_json(json.loads(text))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as e:
         log.warning("%s does not hold costs of a machine, which is measured again: %s: %s", path, type(e).__name__, e)
         return None
 
@@ -81,6 +85,30 @@ def keep(name: str, machine: Machine, about: Mapping[str, Any] | None = None) ->
         unfinished = place / f"{name}.{os.getpid()}"
         unfinished.write_text(json.dumps({"about": dict(about or {}), **to_json(machine)}, indent=1))
         os.replace(unfinished, place / f"{name}.json")
+
+
+@contextlib.contextmanager
+def alone(name: str) -> Iterator[bool]:
+    """Inside, no other process measures for this name: two at a time would make each other slow.  Whether we had to wait for one.
+
+    One that takes too long is not waited for, and without a place to write nobody is.
+    """
+    lock, waited = None, False
+    try:
+        place = folder()
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = FileLock(str(place / f"{name}.lock"))
+        until = monotonic() + PATIENCE
+        while not lock.acquire() and monotonic() < until:
+            waited = True
+            sleep(PAUSE)
+    except (OSError, UnsafeFolder) as e:
+        log.debug("whether another process measures this machine is not known: %s", e)
+    try:
+        yield waited
+    finally:
+        if lock is not None:
+            lock.release()
 
 
 # ---- as JSON values
@@ -116,6 +144,8 @@ def of_json(data: Any) -> Machine:
             _number(one["array"]),
             _speeds(one["arrays"]),
             _number(one["queued"]),
+            _speeds(one["array_bandwidths"]),
+            _number(one["single"]),
         )  # fmt: skip
         for name, one in data["rates"].items()
     }
@@ -127,8 +157,8 @@ def of_json(data: Any) -> Machine:
     return Machine(rates, links, step=_number(data["step"]))
 
 
-_PLAIN: Final = ("bandwidth", "launch", "memory", "array", "queued")
-_MAPPINGS: Final = ("flops", "bandwidths", "launches", "arrays")
+_PLAIN: Final = ("bandwidth", "launch", "memory", "array", "queued", "single")
+_MAPPINGS: Final = ("flops", "bandwidths", "launches", "arrays", "array_bandwidths")
 _LINKS: Final = (NEAR, BUS, HOST, NETWORK)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,7 @@ def _int(value: int) -> Any:
 
 def repeated(make: Callable[[], Made], times: int) -> Made:
     """The same nodes so many times, each with inputs of their own: what a call takes beside its nodes is spread over all."""
-    feeds: list[Tensor] = []
-    fetches: list[Tensor] = []
-    for _ in range(times):
-        fed, made = make()
-        feeds += fed
-        fetches += made
-    return feeds, fetches
+    return several(*[make] * times)
 
 
 def mixture(batch: int = 4, width: int = 8) -> Made:
@@ -70,16 +65,44 @@ def sweep(length: int, elements: int) -> Made:
     return [x, y], [value]
 
 
+def several(*makes: Callable[[], Made]) -> Made:
+    """The nodes of several programs, one after the other."""
+    feeds: list[Tensor] = []
+    fetches: list[Tensor] = []
+    for make in makes:
+        fed, made = make()
+        feeds += fed
+        fetches += made
+    return feeds, fetches
+
+
 def product(rows: int, size: int, dtype: DType) -> Made:
     """A matrix of so many rows times a square one."""
     a, b = _fed([rows, size], dtype), _fed([size, size], dtype)
     return [a, b], [raw_ops.MatMul(a, b)]
 
 
-def convolution(batch: int, dtype: DType, size: int = 28, channels: int = 128) -> Made:
-    """A convolution and its two gradients."""
-    picture, window = [batch, size, size, channels], [3, 3, channels, channels]
-    x, w, grad = _fed(picture, dtype), _fed(window, dtype), _fed(picture, dtype)
+def layer(rows: int, size: int, dtype: DType) -> Made:
+    """The products of a layer that is twice as wide as what it is given, in training: forward, and both gradients."""
+    x, w, grad = _fed([rows, size], dtype), _fed([size, 2 * size], dtype), _fed([rows, 2 * size], dtype)
+    back = raw_ops.MatMul(grad, w, transpose_b=True)
+    return [x, w, grad], [raw_ops.MatMul(x, w), back, raw_ops.MatMul(x, grad, transpose_a=True)]
+
+
+LAYERS = ((28, 64, 64, 3), (14, 192, 192, 3), (7, 192, 384, 3), (14, 512, 64, 1))
+"""Pixels, channels in and out, and window of layers as networks for pictures have them between their first and their last."""
+
+
+def convolutions(batch: int, dtype: DType) -> Made:
+    """Layers of several sizes, each with its gradients: no size is the best one of every layer."""
+    return several(*(partial(convolution, batch, dtype, size, to, window, of) for size, of, to, window in LAYERS))
+
+
+def convolution(batch: int, dtype: DType, size: int, channels: int, wide: int = 3, given: int = 0) -> Made:
+    """A convolution and its two gradients.  ``given``: the channels that come in; 0: as many as go out."""
+    given = given or channels
+    picture, window = [batch, size, size, given], [wide, wide, given, channels]
+    x, w, grad = _fed(picture, dtype), _fed(window, dtype), _fed([batch, size, size, channels], dtype)
     options = {"strides": [1, 1, 1, 1], "padding": "SAME"}
     return [x, w, grad], [
         raw_ops.Conv2D(x, w, **options),
@@ -88,10 +111,15 @@ def convolution(batch: int, dtype: DType, size: int = 28, channels: int = 128) -
     ]
 
 
-def pooling(batch: int, size: int = 28, channels: int = 64) -> Made:
-    """The largest of each 3 x 3 pixels, and its gradient."""
-    x, grad = _fed([batch, size, size, channels]), _fed([batch, size // 2, size // 2, channels])
-    options = {"ksize": [1, 3, 3, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
+def poolings(batch: int) -> Made:
+    """One that halves a picture, and one that keeps its size, as between and inside the blocks of a network."""
+    return several(partial(pooling, batch, 28, 64), partial(pooling, batch, 14, 256, 1))
+
+
+def pooling(batch: int, size: int, channels: int, step: int = 2) -> Made:
+    """The largest of each 3 x 3 pixels, and its gradient.  ``step``: pixels from one to the next."""
+    x, grad = _fed([batch, size, size, channels]), _fed([batch, size // step, size // step, channels])
+    options = {"ksize": [1, 3, 3, 1], "strides": [1, step, step, 1], "padding": "SAME"}
     pooled = raw_ops.MaxPool(x, **options)
     return [x, grad], [pooled, raw_ops.MaxPoolGrad(x, pooled, grad, **options)]
 
@@ -99,7 +127,7 @@ def pooling(batch: int, size: int = 28, channels: int = 64) -> Made:
 def functions(rows: int, columns: int = 1024) -> Made:
     """Functions of each element."""
     x = _fed([rows, columns])
-    return [x], [raw_ops.Tanh(x), raw_ops.Sigmoid(x), raw_ops.Exp(x)]
+    return [x], [raw_ops.Tanh(x), raw_ops.Sigmoid(x), raw_ops.Exp(x), raw_ops.Sin(x)]
 
 
 def loss(rows: int, classes: int = 1024) -> Made:

@@ -78,7 +78,7 @@ class Tier:
 
 
 class Trial:
-    """The comparison of a new plan with the one that there was: a compiled one, or one on other devices."""
+    """The comparison of a compiled plan with the one that there was."""
 
     __slots__ = ("_left", "best")
 

@@ -32,6 +32,7 @@ from headrace.passes.partition.later import feed_later, needed_feeds
 from headrace.passes.partition.partition import Partition, destinations, partition, partition_names
 from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.placement.policy import Policy
+from headrace.passes.placement.problem import Site
 from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.whole_graph import WholeGraph
@@ -154,8 +155,11 @@ class Master:
             return None
         machine = calibrated(self.registered.threads) if machine is None else machine
         known = (lambda: self.costs.measured) if measured is None else lambda: measured
-        sites = sites_of(self.worker, self.devices, machine)
-        return Policy(name, sites, self.part_of, machine, known, USUAL if self._shares_state else None)
+        return Policy(name, self._sites(machine), self.part_of, machine, known, USUAL if self._shares_state else None)
+
+    def _sites(self, machine: Machine) -> Sequence[Site]:
+        """The devices, as a placement policy sees them."""
+        return sites_of(self.worker, self.devices, machine)
 
     def use_costs(self, machine: Machine, measured: Measured | None = None) -> None:
         """What nodes and transfers cost, for the policy.  To be called before the first step: plans that there are stay."""
@@ -211,7 +215,7 @@ class Master:
         plan, moved = self._made(replace(request, plain=request.later))
         if moved and not self.planner.policy.forced:
             plain, _ = self._made(replace(request, plain=True))
-            plan.borrowed[:] = plain.borrowed[:] = map(or_, plan.borrowed, plain.borrowed)
+            plan.borrowed[:] = plain.borrowed[:] = list(map(or_, plan.borrowed, plain.borrowed))
             wait = waiting([d.torch_device for d in self.worker.devices])
             plan.rivals = Rivals(plan, plain, wait)
         return plan
@@ -425,11 +429,11 @@ class Master:
                 None, None, f"measure_costs measures steps of one process, and this one runs on several tasks {at()}"
             )
         with self._measuring:
-            return measure(plan, feeds, self.planner, runs)
+            return measure(self.chosen(plan), feeds, self.planner, runs)
 
     def predict(self, plan: StepPlan, shapes: Sequence[Sequence[int]] | None, measured: Measured | None) -> StepCost:
         """What a step would take.  ``shapes``: of its feeds, where they are known."""
-        return predict(plan, shapes, self.planner, measured)
+        return predict(self.chosen(plan), shapes, self.planner, measured, self._sites)
 
     def _make_traced(self, plan: StepPlan) -> TracedPlan:
         """The plan whose steps are traced: one for all devices of this process, or by partitions if other tasks have some."""

@@ -1,7 +1,7 @@
 """Rivals: two plans of one request, one with nodes where a policy has put them, one with all on their first devices.
 
 State is in the same place for both, so each run of the program is one of either: they take turns on the program's own data, and
-the faster one is kept.  The best time of each counts, as where compiled plans are tried (runtime/planning/tier.py).
+the faster one is kept (`contest`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from time import perf_counter
 from typing import Any, Final
 
 from headrace.runtime.drive.plans import Run, StepPlan
-from headrace.runtime.planning.tier import Trial
+from headrace.runtime.session.contest import AGAIN, Contest
 
-MARGIN: Final = 0.05  # of the time: for less a step is not spread over devices, which others may need
-
-log = logging.getLogger("headrace.place")
+log: Final = logging.getLogger("headrace.place")
 
 
 class Rivals:
@@ -28,8 +26,9 @@ class Rivals:
         self._plans = {True: moved, False: plain}
         self._runs: dict[bool, Run] = {}
         self._finish = finish
-        self._trial: Trial | None = Trial()
+        self._contest = Contest()
         self._faster: bool | None = None  # whether that is the plan with moved nodes
+        self._since = 0  # runs since that was found out
         self._lock = threading.Lock()
 
     def bind(self, entry: Callable[[StepPlan], Run]) -> None:
@@ -44,17 +43,19 @@ class Rivals:
         return self._plans[self._faster is not False]
 
     @property
-    def best(self) -> dict[bool, float]:
-        """The best seconds of the plan with moved nodes (True) and of the other (False), while they are tried."""
-        return {} if self._trial is None else dict(self._trial.best)
+    def times(self) -> dict[bool, list[float]]:
+        """The seconds of the plan with moved nodes (True) and of the other (False), in the last contest."""
+        with self._lock:
+            return {moved: list(times) for moved, times in self._contest.times.items()}
 
     def run(self, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """Runs one step, of the plan that is kept or of the one whose turn it is."""
-        faster = self._faster
-        if faster is not None:
-            return self._runs[faster](feeds)
+        if self._faster is False:
+            return self._runs[False](feeds)
+        if self._faster and not self._is_due():
+            return self._runs[True](feeds)
         with self._lock:
-            moved = self._trial is None or self._trial.new_next()
+            moved = self._contest.new_next()
         self._wait()  # what earlier steps began is not a part of this one
         begin = perf_counter()
         results = self._runs[moved](feeds)
@@ -71,12 +72,26 @@ class Rivals:
         if self._finish is not None:
             self._finish()
 
+    def _is_due(self) -> bool:
+        """Whether the plan with moved nodes is to be looked at again.  Runs that race only count a little less."""
+        self._since += 1
+        if self._since < AGAIN:
+            return False
+        with self._lock:
+            if self._faster and self._contest.new_stays is not None:
+                self._contest.look_again()
+        return True
+
     def _note(self, moved: bool, seconds: float) -> None:
         with self._lock:
-            trial = self._trial
-            if self._faster is not None or trial is None or not trial.note(moved, seconds):
+            if self._contest.new_stays is not None:
                 return
-            self._faster = trial.best[True] < trial.best[False] * (1.0 - MARGIN)
-        where = "where the policy puts them" if self._faster else "on their first devices"
-        times = f"{trial.best[True] * 1e3:.3f} ms against {trial.best[False] * 1e3:.3f} ms"
-        log.info("keeps the nodes of a step of %d nodes %s: %s", len(self.chosen.graph.nodes), where, times)
+            self._contest.note(moved, seconds)
+            if self._contest.new_stays is None:
+                return
+            before, self._faster, self._since = self._faster, self._contest.new_stays, 0
+            mine, other = self._contest.medians
+        if self._faster is not before:
+            where = "where the policy puts them" if self._faster else "on their first devices"
+            times = f"{mine * 1e3:.3f} ms against {other * 1e3:.3f} ms"
+            log.info("keeps the nodes of a step of %d nodes %s: %s", len(self.chosen.graph.nodes), where, times)

@@ -26,7 +26,8 @@ def sites_of(worker: LocalWorker, devices: Sequence[Device], machine: Machine) -
                 Site(device.name, device.device_type, limit or known * machine.rates_of(device.device_type).memory)
             )
         elif mine:
-            alone = worker.thread_budgets([device.name])[device.name] / worker.threads
+            budget = worker.thread_budgets([device.name])[device.name]
+            alone = machine.rates_of("CPU").share(budget, worker.threads)
             sites.append(Site(device.name, "CPU", 0, alone, together[device.name] / worker.threads))
         else:
             beside = sum(d.device_type == "CPU" and task_of(d.name) == task_of(device.name) for d in devices)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any, Final
 
-from headrace.core.errors import UnimplementedError
-from headrace.core.source import at
 from headrace.passes.cost.measured import Measured
 from headrace.passes.cost.model import CostModel
+from headrace.passes.cost.rates import Machine
 from headrace.passes.cost.step import StepCost, step_cost
-from headrace.passes.step_graph import Node
+from headrace.passes.pipeline import Context, Stage, run_stage
+from headrace.passes.placement.predict import divided_cost
+from headrace.passes.placement.problem import Site
+from headrace.passes.specialise import may_wait
+from headrace.passes.step_graph import Node, StepGraph
 from headrace.runtime.costs.calibrate import machine
 from headrace.runtime.costs.observe import Clock, Stopwatch, excess, of_spans, pause
 from headrace.runtime.drive.plans import DividedPlan, SinglePlan, StepPlan, entry
@@ -60,21 +63,31 @@ def _pauses(registered: RegisteredGraph) -> dict[str, float]:
 
 
 def predict(
-    plan: StepPlan, shapes: Sequence[Sequence[int]] | None, planner: Planner, measured: Measured | None
-) -> StepCost:
-    """What a step would take.  ``shapes``: of its feeds, where they are known."""
+    plan: StepPlan, shapes: Sequence[Sequence[int]] | None, planner: Planner, measured: Measured | None,
+    sites: Callable[[Machine], Sequence[Site]],
+) -> StepCost:  # fmt: skip
+    """What a step would take.  ``shapes``: of its feeds, where they are known.  ``sites``: the session's devices."""
     if isinstance(plan, DividedPlan):
-        raise UnimplementedError(
-            None, None,
-            f"the step runs in {plan.partitions.size} partitions side by side; what is predicted are steps of one device and the "
-            f"host beside it {at()}",
-        )  # fmt: skip
+        rates = machine(planner.registered.threads)
+        return divided_cost(_whole(plan, shapes, planner), sites(rates), CostModel(rates, measured))
     variants: Any = plan.variants if isinstance(plan, SinglePlan) else None
     if isinstance(plan, SinglePlan) and shapes is not None and may_gain(plan):
         plan = planner.plan_for(plan, shapes)
     compiled = variants is not None and variants.state in ("compiled", "to be compiled")
     model = CostModel(machine(planner.registered.threads), measured)
     return step_cost(nodes_of(plan), model, plan.feeds, plan.fetches, compiled)
+
+
+def _whole(plan: StepPlan, shapes: Sequence[Sequence[int]] | None, planner: Planner) -> StepGraph:
+    """The placed graph of a step before it is cut, with the nodes that run: what is fused is fused."""
+    options = planner.options(plan.request)
+    graph = plan.request.graph(options)
+    context = Context(options, shapes=shapes or ())
+    if shapes is not None:
+        graph = run_stage(Stage.SPECIALISE, graph, context)
+    if not any(map(may_wait, graph.nodes)):
+        graph = run_stage(Stage.FUSE, graph, context)
+    return run_stage(Stage.ORDER, graph, context)
 
 
 def nodes_of(plan: StepPlan) -> list[Node]:

@@ -50,3 +50,15 @@ def test_of_devices_in_one_partition_the_first_is_taken():
 def test_each_heuristic_has_a_name_in_the_config():
     for name in HEURISTICS:
         assert ConfigProto(placement=name).placement == name
+
+
+def test_state_stays_among_devices_that_share_their_cores():
+    """Only a prediction would say that it is better elsewhere, and memory and cores are the same."""
+    cpus = [
+        f"{task}/device:CPU:{i}" for task in ("/job:a/replica:0/task:0", "/job:a/replica:0/task:1") for i in range(2)
+    ]
+    policy = policy_of(devices=[*cpus, *DEVICES[:2]])
+    assert policy.candidates(cpus) == [0, 1, 2, 3]
+    assert policy.homes(cpus) == [0, 2, 3]
+    assert policy.homes(DEVICES[:2]) == [4, 5]
+    assert policy.homes([DEVICES[0], cpus[0], cpus[1]]) == [4, 0, 1]

@@ -39,11 +39,13 @@ def test_the_costliest_are_shown_first(costs):
         "no JSON", "[]", "{}", '{"format": "other", "costs": []}',
         json.dumps({"format": "headrace costs 1", "costs": [["CPU", "a", -1.0, 1]]}),
         json.dumps({"format": "headrace costs 1", "costs": [["CPU", "a"]]}), "[" * 100_000,
+        '{"format": "headrace costs 1", "costs": [["CPU", "a", 1e-6, 1e400]]}', "\udcff",
+        '{"format": "headrace costs 1", "costs": [["CPU", "a", 1' + "0" * 400 + ", 1]]}",
     ],
 )  # fmt: skip
 def test_a_file_that_holds_something_else_is_refused(text, tmp_path, costs):
     path = tmp_path / "costs.json"
-    path.write_text(text)
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(ValueError, match=r"costs\.json holds no costs"):
         costs.load(str(path))
     assert len(costs) == 2

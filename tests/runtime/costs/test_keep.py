@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from headrace.core.file_lock import FileLock
 from headrace.passes.cost.rates import BUS, HOST, NEAR, NETWORK, USUAL, Link, Machine, Rates
 from headrace.runtime.costs import calibrate, keep
 
@@ -58,6 +59,7 @@ def wrong():
     yield json.dumps({**whole, "step": -1})
     yield json.dumps({**whole, "step": float("nan")})
     yield json.dumps({**whole, "step": "1"})
+    yield json.dumps({**whole, "step": 10**400})
     for field, value in (("bandwidth", 0), ("launch", None), ("flops", {}), ("bandwidths", {"pooling": True})):
         yield json.dumps({**whole, "rates": {"CPU": {**whole["rates"]["CPU"], field: value}}})
 
@@ -110,3 +112,26 @@ def test_a_machine_is_measured_once_for_each_number_of_threads_and_again_if_aske
     calibrate._known.clear()
     assert calibrate.machine(2).step == 3.0
     assert not [name for name in os.listdir(keep.folder()) if not name.endswith(".json")]
+
+
+def test_two_processes_do_not_measure_at_the_same_time(monkeypatch):
+    """The second waits for the first, and takes what it has found."""
+    name = keep.name_of(2)
+    with keep.alone(name) as waited:  # the other process
+        assert not waited
+        other = FileLock(str(keep.folder() / f"{name}.lock"))
+        assert not other.acquire()
+        monkeypatch.setattr(keep, "sleep", lambda seconds: keep.keep(name, MACHINE))
+        monkeypatch.setattr(keep, "PATIENCE", 0.01)
+        monkeypatch.setattr(calibrate, "measure", lambda threads: pytest.fail("measured as well"))
+        assert calibrate.machine(2) == MACHINE
+    assert other.acquire()
+    other.release()
+
+
+def test_one_that_takes_too_long_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(keep, "sleep", lambda seconds: None)
+    monkeypatch.setattr(keep, "PATIENCE", 0.01)
+    monkeypatch.setattr(calibrate, "measure", lambda threads: MACHINE)
+    with keep.alone(keep.name_of(2)):
+        assert calibrate.machine(2) is MACHINE

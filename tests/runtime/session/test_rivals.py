@@ -1,12 +1,15 @@
 """Two plans of one request: they take turns, and the faster one stays."""
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 
-from headrace.runtime.planning.tier import TRIALS
 from headrace.runtime.session import rivals as module
+from headrace.runtime.session.contest import AGAIN, PAIRS, WARM
 from headrace.runtime.session.rivals import Rivals
+
+RUNS = 2 * (WARM + PAIRS)  # of a trial
 
 
 def rivals_of(monkeypatch, moved, plain, finish=None):
@@ -42,9 +45,9 @@ def rivals_of(monkeypatch, moved, plain, finish=None):
 def test_the_faster_one_stays(monkeypatch, moved, plain, kept):
     rivals, runs = rivals_of(monkeypatch, moved, plain)
     assert rivals.chosen.name == "moved"
-    for i in range(2 * TRIALS):
+    for i in range(RUNS):
         assert rivals.run([i])[1:] == (i,)
-    assert runs.count("moved") == runs.count("plain") == TRIALS and runs[:4] == ["moved", "plain"] * 2
+    assert runs[:4] == ["moved", "plain", "plain", "moved"]
     assert rivals.chosen.name == kept
     assert rivals.run([0]) == (kept, 0)
     rivals.loosen()
@@ -56,14 +59,40 @@ def test_a_step_that_fails_is_not_counted(monkeypatch):
     for _ in range(5):
         with pytest.raises(ValueError, match="bad"):
             rivals.run(["bad"])
-    for _ in range(2 * TRIALS):
+    assert rivals.times == {True: [], False: []}
+    for _ in range(RUNS + 1):
         rivals.run([])
-    assert rivals.chosen.name == "moved" and rivals.best == {True: 0.0, False: 1.0}
+    assert rivals.chosen.name == "moved" and set(rivals.times[True]) == {0.0} and set(rivals.times[False]) == {1.0}
 
 
 def test_accelerators_are_waited_for(monkeypatch):
     waits = []
     rivals, _ = rivals_of(monkeypatch, 1.0, 2.0, lambda: waits.append(1))
-    for _ in range(2 * TRIALS + 3):
+    for _ in range(RUNS + 3):
         rivals.run([])
-    assert len(waits) == 2 * 2 * TRIALS
+    assert len(waits) == 2 * RUNS
+
+
+def test_a_plan_that_has_become_slower_is_left_for_good(monkeypatch):
+    rivals, runs = rivals_of(monkeypatch, 1.0, 2.0)
+    for _ in range(RUNS):
+        rivals.run([])
+    rivals._plans[True].seconds = 3.0
+    runs.clear()
+    for _ in range(AGAIN - 1):
+        rivals.run([])
+    assert set(runs) == {"moved"}
+    for _ in range(2 * PAIRS):
+        rivals.run([])
+    assert rivals.chosen.name == "plain"
+    runs.clear()
+    for _ in range(AGAIN + 1):
+        rivals.run([])
+    assert set(runs) == {"plain"}
+
+
+def test_many_threads_may_run_both(monkeypatch):
+    rivals, runs = rivals_of(monkeypatch, 1.0, 2.0)
+    with ThreadPoolExecutor(8) as pool:
+        assert len(list(pool.map(rivals.run, ([i] for i in range(400))))) == 400
+    assert {"moved", "plain"} == set(runs) and len(runs) == 400

@@ -33,3 +33,13 @@ def test_devices_of_other_tasks_and_memory():
     assert [s.memory for s in sites[3:]] == [USUAL.rates["GPU"].memory, 7]
     assert task_of(sites[0].name) == worker.task
     worker.close()
+
+
+def test_one_thread_has_more_than_its_share_where_cores_are_shared():
+    """Two CPUs of one thread each promise little on a core that both threads share."""
+    config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0}, intra_op_parallelism_threads=2)
+    config.device_threads["/cpu:0"] = config.device_threads["/cpu:1"] = 1
+    worker = LocalWorker(config)
+    measured = replace(USUAL, rates={"CPU": replace(USUAL.rates["CPU"], single=0.9)})
+    assert [(s.alone, s.together) for s in sites_of(worker, worker.devices, measured)] == [(0.9, 0.5)] * 2
+    worker.close()

@@ -101,7 +101,28 @@ def test_a_cost_model_is_built_of_runs_that_ask_for_nothing():
     assert counts == [0, 0, 1, 1, 1, 2, 2]
 
 
-def test_what_cannot_be_measured_or_predicted_is_refused():
+def test_a_step_over_several_partitions_is_predicted_by_its_simulation():
+    """Two equal towers side by side take less than one after the other, and measured nodes count."""
+    x = tf.placeholder(tf.float32, [None, 256])
+
+    def tower(device):
+        with tf.device(device):
+            return tf.reduce_sum(tf.matmul(tf.matmul(x, tf.ones([256, 256])), tf.ones([256, 256])))
+
+    apart, together = [tower("/cpu:0"), tower("/cpu:1")], [tower("/cpu:0"), tower("/cpu:0")]
+    config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0}, intra_op_parallelism_threads=2)
+    config.device_threads.update({"/cpu:0": 1, "/cpu:1": 1})
+    with tf.Session(config=config) as session:
+        value = np.ones([512, 256])
+        session.measure_costs(together, {x: value}, runs=2)
+        side_by_side = session.predict_cost(apart, {x: value})
+        assert side_by_side.measured > 0.99
+        assert set(side_by_side.working) == {"CPU"}
+        assert 0 < side_by_side.seconds < session.predict_cost([*apart, *together], {x: value}).seconds
+        assert session.predict_cost(apart, {x: np.ones([4, 256])}, use_measured=False).seconds < side_by_side.seconds
+
+
+def test_what_cannot_be_measured_is_refused():
     x, loss, _, _ = training()
     with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
         with pytest.raises(ValueError, match="runs a step at least once, got runs=0"):
@@ -110,7 +131,5 @@ def test_what_cannot_be_measured_or_predicted_is_refused():
             session.predict_cost(loss, {x: 1}, feeds=[x])
         with tf.device("/cpu:1"):
             elsewhere = tf.exp(x)
-        with pytest.raises(tf.errors.UnimplementedError, match="runs in 2 partitions side by side"):
-            session.predict_cost([elsewhere, tf.sqrt(x)], feeds=[x])
         costs = session.measure_costs([elsewhere, tf.sqrt(x)], {x: np.ones([4, 3])}, runs=1)
         assert ops(costs) == ["Exp", "Sqrt"]
