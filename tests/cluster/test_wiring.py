@@ -232,7 +232,9 @@ def test_what_waits_for_another_process_holds_no_thread_there(
         until(lambda: sum(one["waiting_to_take"] for one in worker_status(far._worker)["queues"]) == 20)
         until(lambda: far._worker.pool.threads == 0)
         assert "/job:worker/replica:0/task:0" in session.waiting() and not taken
-        until(lambda: caplog.text.count("\t fifo_queue_Dequeue (") == 20)  # the task's own; those that ask it repeat them
+        until(
+            lambda: caplog.text.count("\t fifo_queue_Dequeue (") == 20
+        )  # the task's own; those that ask it repeat them
         assert "FIFOQueue 'fifo_queue' has 0 of 100 elements, 1 is asked for" in caplog.text
         session.run(fill)
         for thread in threads:
