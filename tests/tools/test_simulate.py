@@ -47,7 +47,9 @@ def main(_):
     if F.job_name == "ps":
         server.join()
     with tf.device(tf.train.replica_device_setter(cluster=jobs, worker_device=f"/job:worker/task:{F.task_index}")):
-        x = tf.placeholder(tf.float32, [None, 50])
+        queue = tf.FIFOQueue(10, tf.float32, [[8, 50]])
+        tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(tf.ones([8, 50]))]))
+        x = queue.dequeue()
         table = tf.get_variable("table", [1 << 40, 16])  # 64 TB: nothing may run
         loss = tf.reduce_mean(tf.nn.embedding_lookup(table, [1, 2])) + tf.reduce_mean(tf.layers.dense(x, 20))
         step = tf.train.get_or_create_global_step()
@@ -58,7 +60,7 @@ def main(_):
         server.target, F.task_index == 0, checkpoint_dir=F.folder, hooks=[hook]
     ) as sess:
         while not sess.should_stop():
-            sess.run([train, loss], {x: np.ones([8, 50])})
+            sess.run([train, loss])
 
 
 tf.app.run(main)
@@ -121,10 +123,18 @@ def test_a_program_without_a_step(tmp_path: Path) -> None:
         ({"workers": "none"}, "numbers of tasks"), ({"mode": "fast"}, "--mode is all, or some of async"),
         ({"slow": "often"}, "slow is none"), ({"fail": "1"}, "a rate of failures"), ({"link": "fast"}, "a link is"),
         ({"speed": 0.0}, "--speed must be a positive number"), ({"quorum": 2.0}, "--quorum is a share"),
+        ({"save": 0.0}, "--save must be a positive number"), ({"restart": -1.0}, "--restart is a number of seconds"),
+        ({"copies": float("nan")}, "--copies is a number of seconds"), ({"step": 0}, "--step is the number of a request"),
+        ({"step_ms": 0.0}, "--step-ms must be a positive number"), ({"backups": -2}, "--backups must be at least -1"),
+        ({"staleness": -1}, "--staleness must be at least 0"), ({"every": 0}, "--every must be at least 1"),
+        ({"cores": -1}, "--cores must be at least 0"), ({"events": 0}, "--events must be at least 1"),
+        ({"grace_ms": -1.0}, "--grace-ms must be at least 0"), ({"png": "missing/rates.png"}, "--png"),
     ],
 )  # fmt: skip
 def test_mistakes(given: dict[str, object], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["program.py"], False, None, **{**DEFAULTS, **given}) == 2
+    png = given.get("png")
+    options = {**DEFAULTS, **{name: value for name, value in given.items() if name != "png"}}
+    assert run(["program.py"], False, png, **options) == 2  # type: ignore[arg-type]
     assert capsys.readouterr().err.startswith(f"headrace simulate: {said}")
 
 
@@ -140,9 +150,14 @@ def test_options() -> None:
 def test_the_table() -> None:
     times, causes = {f"p{n}": 0.01 for n in (10, 50, 90, 99)}, {"worker": 0.006, "server": 0.001, "others": 0.003}
     busy = {"server": 0.5, "in": 0.2, "out": 0.1, "worker": 0.6}
-    outcomes = [Outcome(n, 2, n * 80.0, n * each, 80.0, times, causes, busy) for n, each in ((1, 80.0), (10, 60.0))]
+    outcomes = [
+        Outcome(n, 2, n * 80.0, n * each, 80.0, times, causes, busy, memory={"server": 2e6, "worker": 3e3})
+        for n, each in ((1, 80.0), (10, 60.0))
+    ]
     rows = [Row("sync", outcome) for outcome in outcomes]
     header, one, ten = table(rows).splitlines()
     assert header.split("  ")[0] == "mode"
-    assert one.split() == "sync 1 2 80 100% 10 ms 10 ms 10 ms worker 60% others 30% 50% 20% 0% 100.0%".split()
-    assert ten.split() == "sync 10 2 600 75% 10 ms 10 ms 10 ms worker 60% others 30% 50% 20% 25% 100.0%".split()
+    assert one.split() == "sync 1 2 80 100% 10 ms 10 ms 10 ms worker 60% others 30% 50% 20% 0% 100.0% 2 MB 3 kB".split()
+    assert (
+        ten.split() == "sync 10 2 600 75% 10 ms 10 ms 10 ms worker 60% others 30% 50% 20% 25% 100.0% 2 MB 3 kB".split()
+    )

@@ -54,15 +54,17 @@ def slow_of(text: str) -> Slow:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """``rate``: failures of each task a second.  ``noticed``: seconds until the others know.
+    """``rate``: failures of each task, worker or server, a second.  ``noticed``: seconds until the others know.
 
-    ``restart``: seconds from its failure until a task works again.  ``save``: seconds between two checkpoints.
+    ``restart``: seconds from its failure until a task works again.  ``save``: seconds between two checkpoints.  ``copies``:
+    between two copies that servers keep of each other (`copies_secs` of monitored sessions); 0: there are none.
     """
 
     rate: float = 0.0
     noticed: float = 5.0
     restart: float = 30.0
     save: float = 600.0
+    copies: float = 0.0
 
 
 def rate_of(text: str) -> float:
