@@ -13,10 +13,10 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from headrace.library.simulation.cluster import Cluster
 from headrace.library.simulation.grid import Row, best_of, explore
@@ -29,6 +29,7 @@ from headrace.passes.cost.rates import Link
 from headrace.tools.simulate_program import Plans, Wish, plan_all
 from headrace.tools.time_text import time_text
 
+T = TypeVar("T")
 HEADER: Final = (
     "mode", "workers", "ps", "steps/s", "of ideal", "step", "90 %", "99 %", "of which", "server", "network", "late", "goodput",
     "ps holds", "worker holds",
@@ -39,8 +40,8 @@ class Options:
     """What the command was asked for; ValueError says what is wrong with it."""
 
     def __init__(self, **given: Any) -> None:
-        self.workers = counts_of(given["workers"])
-        self.servers = counts_of(given["ps"])
+        self.workers = _of("--workers", counts_of, given["workers"])
+        self.servers = _of("--ps", counts_of, given["ps"])
         self.modes = _modes(given["mode"])
         for name, least in {"backups": -1, "staleness": 0, "every": 1, "grace_ms": 0, "cores": 0, "events": 1}.items():
             if not least <= given[name] < float("inf"):
@@ -49,13 +50,15 @@ class Options:
             raise ValueError(f"--step is the number of a request, counted from 1; got {given['step']}")
         self.backups, self.staleness, self.every = given["backups"], given["staleness"], given["every"]
         self.quorum, self.grace = given["quorum"], given["grace_ms"] / 1000
-        latency, bandwidth = link_of(given["link"])
+        latency, bandwidth = _of("--link", link_of, given["link"])
         failures = Failures(
-            rate_of(given["fail"]), _seconds("--noticed", given["noticed"]), _seconds("--restart", given["restart"]),
+            _of("--fail", rate_of, given["fail"]), _seconds("--noticed", given["noticed"]),
+            _seconds("--restart", given["restart"]),
             _positive("--save", given["save"]), _seconds("--copies", given["copies"]),
         )  # fmt: skip
         self.cluster = Cluster(
-            1, 1, Link(latency, bandwidth), cores=given["cores"], together=given["one_host"], slow=slow_of(given["slow"]),
+            1, 1, Link(latency, bandwidth), cores=given["cores"], together=given["one_host"],
+            slow=_of("--slow", slow_of, given["slow"]),
             failures=failures, speed=_positive("--speed", given["speed"]),
         )  # fmt: skip
         self.step = None if given["step_ms"] is None else _positive("--step-ms", given["step_ms"]) / 1000
@@ -72,6 +75,13 @@ class Options:
             "backup": Rules("backup", backups=self.backups), "quorum": Rules("quorum", quorum=self.quorum, grace=self.grace),
             "stale": Rules("stale", staleness=self.staleness),
         }.get(mode, Rules(mode))  # fmt: skip
+
+
+def _of(name: str, read: Callable[[str], T], text: str) -> T:
+    try:
+        return read(text)
+    except ValueError as e:
+        raise ValueError(f"{name}: {e}") from e
 
 
 def _positive(name: str, value: float) -> float:
@@ -115,10 +125,17 @@ def simulate_program(program: Sequence[str], options: Options, as_json: bool = F
     if not as_json:
         print(_title(first, jobs, options), flush=True)
     rows = []
-    for row in explore(jobs, options.workers, where, options.seed, options.events):
-        rows.append(row)
-        if sys.stderr.isatty():
-            print(f"\r{len(rows)} clusters", end="", file=sys.stderr)
+    stopped = False
+    try:
+        for row in explore(jobs, options.workers, where, options.seed, options.events):
+            rows.append(row)
+            if sys.stderr.isatty():
+                print(f"\r{len(rows)} clusters", end="", file=sys.stderr)
+    except KeyboardInterrupt:  # what is known so far may be what was wanted
+        stopped = True
+        print(f"headrace simulate: stopped after {len(rows)} clusters", file=sys.stderr)
+        if not rows:
+            return 130
     if sys.stderr.isatty():
         print("\r", end="", file=sys.stderr)
     if as_json:
@@ -131,7 +148,7 @@ def simulate_program(program: Sequence[str], options: Options, as_json: bool = F
         print(f"planned in {planned - began:.0f} s, simulated in {time.monotonic() - planned:.0f} s")
     if png is not None:
         _draw(rows, png)
-    return 0
+    return 130 if stopped else 0
 
 
 def _as_asked(job: Job, mode: str, options: Options) -> Job:

@@ -260,7 +260,7 @@ _standing_in: set[BaseSession] = set()  # sessions of programs for a cluster: no
 def _zeros(session: BaseSession, fetches: Any) -> Any:
     """What a step would return, as zeros; nothing where a size is not known."""
     flat = Fetches(session.graph, fetches)
-    values = []
+    values: list[Any] = []
     for tensor in flat.tensors:
         dims = [0 if d is None else d for d in tensor.shape.tuple or ()]
         if tensor.op.type == "_ReplicasReport":

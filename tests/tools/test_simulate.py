@@ -1,16 +1,21 @@
 """``headrace simulate``: a program runs up to its step, which is simulated on clusters that are described."""
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from headrace.library.simulation.grid import Row
+from headrace.library.simulation.grid import Row, explore
 from headrace.library.simulation.outcome import Outcome
+from headrace.tools import simulate as simulate_tool
 from headrace.tools.simulate import DEFAULTS, HELP, Options, run, table
+from headrace.tools.simulate_program import Plans
+from tests.library.simulation.jobs import plain
 
 ALONE = """
 import sys
@@ -120,8 +125,10 @@ def test_a_program_without_a_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"workers": "none"}, "numbers of tasks"), ({"mode": "fast"}, "--mode is all, or some of async"),
-        ({"slow": "often"}, "slow is none"), ({"fail": "1"}, "a rate of failures"), ({"link": "fast"}, "a link is"),
+        ({"workers": "none"}, "--workers: numbers of tasks"), ({"ps": "0"}, "--ps: numbers of tasks"),
+        ({"mode": "fast"}, "--mode is all, or some of async"),
+        ({"slow": "often"}, "--slow: slow is none"), ({"fail": "1"}, "--fail: a rate of failures"),
+        ({"link": "fast"}, "--link: a link is"),
         ({"speed": 0.0}, "--speed must be a positive number"), ({"quorum": 2.0}, "--quorum is a share"),
         ({"save": 0.0}, "--save must be a positive number"), ({"restart": -1.0}, "--restart is a number of seconds"),
         ({"copies": float("nan")}, "--copies is a number of seconds"), ({"step": 0}, "--step is the number of a request"),
@@ -136,6 +143,24 @@ def test_mistakes(given: dict[str, object], said: str, capsys: pytest.CaptureFix
     options = {**DEFAULTS, **{name: value for name, value in given.items() if name != "png"}}
     assert run(["program.py"], False, png, **options) == 2  # type: ignore[arg-type]
     assert capsys.readouterr().err.startswith(f"headrace simulate: {said}")
+
+
+@pytest.mark.parametrize("known", [0, 2])
+def test_ctrl_c(known: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """What has been simulated until then is shown."""
+
+    def stop(*arguments: object) -> Iterator[Row]:
+        yield from itertools.islice(explore(*arguments), known)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulate_tool, "explore", stop)
+    monkeypatch.setattr(simulate_tool, "plan_all", lambda *arguments: {"async": Plans({1: plain()}, title="the step")})
+    assert run(["program.py"], False, None, **{**DEFAULTS, "workers": "1:8", "ps": "1"}) == 130
+    out, err = capsys.readouterr()
+    assert err == f"headrace simulate: stopped after {known} clusters\n"
+    assert [line.split()[:3] for line in out.splitlines() if line.startswith("async ")] == [
+        ["async", "1", "1"], ["async", "2", "1"],
+    ][:known]  # fmt: skip
 
 
 def test_options() -> None:

@@ -112,5 +112,5 @@ def counts_of(text: str) -> list[int]:
     except ValueError:
         fits = False
     if not fits:
-        raise ValueError(f"numbers of tasks are 8, or 1,2,5, or 1:64 for 1, 2, 4 ... 64; got {text!r}")
+        raise ValueError(f"numbers of tasks are 8, or 1,2,5, or 1:64 for 1, 2, 4 ... 64, each at least 1; got {text!r}")
     return counts

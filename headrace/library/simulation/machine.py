@@ -110,18 +110,18 @@ class _Course:
 class _Task:
     """A process: its interpreter and its end of the network."""
 
-    __slots__ = ("busy", "held", "host", "is_worker", "most", "port", "used")
+    __slots__ = ("busy", "bytes", "host", "is_worker", "most", "port", "used")
 
     def __init__(self, host: Host, port: Port, is_worker: bool) -> None:
         self.host, self.port, self.is_worker = host, port, is_worker
         self.busy = 0.0  # until then
         self.used = 0.0  # seconds of the interpreter
-        self.held = self.most = 0.0  # bytes of values of partitions under way: now, and the most so far
+        self.bytes = self.most = 0.0  # bytes of values of partitions under way: now, and the most so far
 
     def hold(self, size: float) -> None:
         """A partition begins, or with less than 0 ends."""
-        self.held += size
-        self.most = max(self.most, self.held)
+        self.bytes += size
+        self.most = max(self.most, self.bytes)
 
     def let_go(self, core: int, begun: float, time: float) -> None:
         """What has had the interpreter, and a core, needs them no more."""

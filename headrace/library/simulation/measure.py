@@ -9,7 +9,7 @@ A chain of equations, with *m* for a message, *p* for a partition, *s* for a ste
   (of the 4 times that a task wakes 2 are the worker's own, and in its processor time);
 - what is left of the worker's processor time is *s*.
 
-Nodes that run between two messages find the caches cold: `coldness` runs a step of many kinds of nodes, in a loop and with other
+Nodes that run between two messages find the caches cold: `coldness` runs a step of different nodes, in a loop and with other
 memory read in between.
 """
 
@@ -119,7 +119,7 @@ def _free_ports(count: int) -> list[int]:
 def coldness(runs: int = 200) -> float:
     """How many times as long a small step takes whose code other work has driven out of the caches."""
     with Graph().as_default() as graph:
-        step = _many_kinds()
+        step = _different_nodes()
     other = np.ones(OTHER >> 3)
 
     def best(drive_out: bool) -> float:
@@ -139,8 +139,8 @@ def coldness(runs: int = 200) -> float:
         return max(1.0, best(True) / best(False))
 
 
-def _many_kinds() -> Tensor:
-    """Some small nodes, no two of a kind but for constants: what workers and servers do with rows of tables."""
+def _different_nodes() -> Tensor:
+    """Some small nodes of different ops: what workers and servers do with rows of tables."""
     table = raw_ops.RandomUniform(constant([64, 32]), dtype=float32)
     numbers = raw_ops.Cast(raw_ops.Floor(raw_ops.Mul(raw_ops.Sum(table, constant(1)), constant(1.0))), DstT=int32)
     places = raw_ops.FloorMod(numbers, constant(2))

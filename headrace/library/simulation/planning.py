@@ -136,9 +136,9 @@ def _changed_together(graph: Graph) -> dict[Operation, Operation]:
     first: dict[Operation, Operation] = {}
     for op in graph.get_operations():
         if op.op_def.traits.writes:
-            held = [tensor.op for tensor in op.inputs if tensor.op.op_def.traits.handle]
-            for other in held[1:]:
-                first.setdefault(other, first.get(held[0], held[0]))
+            states = [tensor.op for tensor in op.inputs if tensor.op.op_def.traits.handle]
+            for other in states[1:]:
+                first.setdefault(other, first.get(states[0], states[0]))
     return first
 
 

@@ -78,7 +78,7 @@ def test_time_goes_on_causes_add_up_and_bytes_arrive(data: Any) -> None:
     simulation.run(6)
     sent, received = (sum(getattr(port, name) for port in simulation.ports()) for name in ("sent", "received"))
     assert sent == pytest.approx(received + simulation.on_the_way())
-    assert all(task.held >= 0 for task in simulation.servers)
+    assert all(task.bytes >= 0 for task in simulation.servers)
 
 
 @given(st.data())
