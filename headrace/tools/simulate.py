@@ -214,7 +214,7 @@ def _advice(rows: Sequence[Row]) -> str:
     best = best_of(rows)
     one = best.outcome
     said = f"best: {one.workers} workers and {one.servers} servers, mode {best.mode}: {one.useful:,.4g} steps a second"
-    others = [other for other in rows if other.outcome.useful > one.useful]
+    others = [other for other in rows if other.outcome.useful >= 1.005 * one.useful]  # less is none in whole percents
     more = (
         f"; no cluster here does more than {max(o.outcome.useful for o in others) / one.useful - 1:.0%} more"
         if others
