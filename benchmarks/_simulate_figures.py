@@ -32,7 +32,7 @@ from headrace.library.simulation.job import (
 )
 from headrace.library.simulation.law import Slow
 from headrace.library.simulation.simulate import run
-from headrace.passes.cost.rates import USUAL, Link
+from headrace.passes.cost.rates import Link
 
 NETWORK = Link(1e-4, 1e9)
 EVENTS = 200_000  # for each point
@@ -49,8 +49,9 @@ def fig7(paper):
     """Null steps on 16 servers: batches a second."""
     rows = []
     sizes = {"scalar": "scalar", "sparse_1GB": "sparse_1024", "dense_100MB": "dense_100", "dense_1GB": "dense_1024"}
+    machine = _simulate_jobs.measured_cpu()
     for name, case in sizes.items():
-        job = _simulate_jobs.null_job(case, 16, USUAL)
+        job = _simulate_jobs.null_job(case, 16, machine)
         for point in paper["fig7_null_step_batches_per_s"][name]:
             rows.append(_point(name, point, run(job, Cluster(point["x"], 16, NETWORK), events=EVENTS).steps))
     return rows

@@ -1,20 +1,28 @@
 """The jobs of `simulate.py`: the steps of `cluster.py` and `replicas.py`, planned for the simulator, not run."""
 
+import json
 import time
 from dataclasses import replace
 from statistics import median
 
-from benchmarks import _replica_task
+from benchmarks import _harness, _replica_task
 from benchmarks._peers.cluster_tf1 import Builder
 from headrace.library.simulation.job import Job, Rules, computing, scaled
 from headrace.library.simulation.modes import Applied, build, instead, noting
 from headrace.library.simulation.planning import MINE, Asked, Planning
+from headrace.passes.cost.rates import USUAL, Machine, Rates
 
 MODES = {
     "async": Rules("async"), "stale 2": Rules("stale", staleness=2), "sync": Rules("sync"), "backup": Rules("backup", backups=1),
     "quorum": Rules("quorum", quorum=0.75, grace=0.002), "local 8": Rules("local"),
 }  # fmt: skip
 EVERY = 8
+
+
+def measured_cpu():
+    """A CPU as `costs.py` has measured one, for clusters of whose kernels nothing is known."""
+    saved = json.loads((_harness.RESULTS / "costs-cpu.json").read_text())["costs"]
+    return Machine({name: Rates(**rates) for name, rates in saved["rates"].items()}, USUAL.links)
 
 
 def null_job(case, servers, machine):

@@ -20,9 +20,10 @@ from statistics import median
 from benchmarks import _harness, _simulate_jobs, cluster, replicas
 from headrace.library.simulation.cluster import Cluster
 from headrace.library.simulation.job import computing
-from headrace.library.simulation.measure import LARGE, bandwidth_of_copies, movers, null_steps, tolls_of
+from headrace.library.simulation.machines import machine as machine_here
+from headrace.library.simulation.measure import LARGE, bandwidth_of_copies, measure, movers, tolls_of
 from headrace.library.simulation.simulate import run
-from headrace.passes.cost.rates import USUAL, Machine
+from headrace.passes.cost.rates import Machine
 
 CASES = ("scalar", "sparse_1024", "dense_10")
 MODELS = ("digits", "text")
@@ -70,15 +71,11 @@ def main(argv=None):
 
 def calibrated():
     """The rates of this machine, what messages cost, and how many threads move bytes at full speed."""
-    bandwidth = bandwidth_of_copies()
-    machine = with_bandwidth(bandwidth)
-    return machine, tolls_of(null_steps(), machine.rates_of("CPU")), movers()
-
-
-def with_bandwidth(bandwidth):
-    """The usual machine with a memory of this speed."""
-    rates = {**USUAL.rates, "CPU": replace(USUAL.rates["CPU"], bandwidth=bandwidth)}
-    return Machine(rates, USUAL.links, USUAL.hosts)
+    found = machine_here()
+    machine = Machine(
+        {**found.rates, "CPU": replace(found.rates_of("CPU"), bandwidth=bandwidth_of_copies())}, found.links
+    )
+    return machine, measure(machine=machine), movers()
 
 
 def _null_steps(options, machine, described):
@@ -169,7 +166,7 @@ def _recorded(cases):
 
     one, most, large = sample("scalar", 1, 1), sample("scalar", 4, 1), sample("dense_10", 1, 1)
     two = {**one, "worker": one["worker"] + (most["worker"] - one["worker"]) / 3}
-    machine = with_bandwidth(2e10)
+    machine = _simulate_jobs.measured_cpu()
     share = LARGE / (10 << 20)  # `tolls_of` knows a variable of 4 MiB
     large = {**large, "step": one["step"] + (large["step"] - one["step"]) * share}
     found = {"one": one, "two": two, "busy": sample("scalar", 1, 12), "large": large}

@@ -34,7 +34,7 @@ from headrace.tools.watch import Call, asked, fetches_name, watching
 _UPDATE = re.compile(r"(Resource|Sparse)*Apply|(Sparse)?AccumulatorApplyGradient|(Resource)?Accumulator.*Gradient")
 # What hooks ask for between steps: the value of a variable.
 _READS = {"Variable", "VariableV2", "VarHandleOp", "ReadVariableOp", "Identity"}
-NO_REPEAT = "no request trained or was run twice; --step N explains request N"
+NO_REPEAT = "no request trained or was run twice; --step N {command}s request N"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ class Watch:
         if self.choice.fetch is not None:
             said = f"no request fetched {self.choice.fetch!r}"
         else:
-            said = NO_REPEAT if self.choice.step is None else f"there was no request {self.choice.step}"
+            missing = f"there was no request {self.choice.step}"
+            said = NO_REPEAT.format(command=self.command) if self.choice.step is None else missing
         listed = [f"  {i}: {what}" for i, what in enumerate(self.requests.values(), 1)]
         return "\n".join([f"headrace {self.command}: the program ended: {said}", *(listed or ["  (it ran no step)"])])
 
@@ -166,7 +167,7 @@ def run_up_to(watch: Watch, program: Sequence[str]) -> int:
     try:
         with watching(watch.see), _no_files(), redirect_stdout(sys.stderr):
             status = run_program(program)
-            if status:
+            if status and not watch.done:  # what comes after the step is the program's end, which was not its own
                 return status
     except SystemExit:
         if not watch.done and not watch.requests:

@@ -13,9 +13,10 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 from headrace.library.simulation.cluster import Cluster
 from headrace.library.simulation.grid import Row, best_of, explore
@@ -28,8 +29,10 @@ from headrace.passes.cost.rates import Link
 from headrace.tools.simulate_program import Plans, Wish, plan_all
 from headrace.tools.time_text import time_text
 
+T = TypeVar("T")
 HEADER: Final = (
     "mode", "workers", "ps", "steps/s", "of ideal", "step", "90 %", "99 %", "of which", "server", "network", "late", "goodput",
+    "ps holds", "worker holds",
 )  # fmt: skip
 
 
@@ -37,18 +40,28 @@ class Options:
     """What the command was asked for; ValueError says what is wrong with it."""
 
     def __init__(self, **given: Any) -> None:
-        self.workers = counts_of(given["workers"])
-        self.servers = counts_of(given["ps"])
+        self.workers = _of("--workers", counts_of, given["workers"])
+        self.servers = _of("--ps", counts_of, given["ps"])
         self.modes = _modes(given["mode"])
+        for name, least in {"backups": -1, "staleness": 0, "every": 1, "grace_ms": 0, "cores": 0, "events": 1}.items():
+            if not least <= given[name] < float("inf"):
+                raise ValueError(f"--{name.replace('_', '-')} must be at least {least}, got {given[name]:g}")
+        if given["step"] is not None and given["step"] < 1:
+            raise ValueError(f"--step is the number of a request, counted from 1; got {given['step']}")
         self.backups, self.staleness, self.every = given["backups"], given["staleness"], given["every"]
         self.quorum, self.grace = given["quorum"], given["grace_ms"] / 1000
-        latency, bandwidth = link_of(given["link"])
-        failures = Failures(rate_of(given["fail"]), restart=given["restart"], save=given["save"])
+        latency, bandwidth = _of("--link", link_of, given["link"])
+        failures = Failures(
+            _of("--fail", rate_of, given["fail"]), _seconds("--noticed", given["noticed"]),
+            _seconds("--restart", given["restart"]),
+            _positive("--save", given["save"]), _seconds("--copies", given["copies"]),
+        )  # fmt: skip
         self.cluster = Cluster(
-            1, 1, Link(latency, bandwidth), cores=given["cores"], together=given["one_host"], slow=slow_of(given["slow"]),
+            1, 1, Link(latency, bandwidth), cores=given["cores"], together=given["one_host"],
+            slow=_of("--slow", slow_of, given["slow"]),
             failures=failures, speed=_positive("--speed", given["speed"]),
         )  # fmt: skip
-        self.step = given["step_ms"] and _positive("--step-ms", given["step_ms"]) / 1000
+        self.step = None if given["step_ms"] is None else _positive("--step-ms", given["step_ms"]) / 1000
         self.events, self.seed = given["events"], given["seed"]
         self.accelerator = "GPU" if given["gpu"] else ""
         self.request, self.fetch = given["step"], given["fetch"]
@@ -64,9 +77,22 @@ class Options:
         }.get(mode, Rules(mode))  # fmt: skip
 
 
+def _of(name: str, read: Callable[[str], T], text: str) -> T:
+    try:
+        return read(text)
+    except ValueError as e:
+        raise ValueError(f"{name}: {e}") from e
+
+
 def _positive(name: str, value: float) -> float:
     if not 0 < value < float("inf"):
         raise ValueError(f"{name} must be a positive number, got {value:g}")
+    return value
+
+
+def _seconds(name: str, value: float) -> float:
+    if not 0 <= value < float("inf"):
+        raise ValueError(f"{name} is a number of seconds, got {value:g}")
     return value
 
 
@@ -99,10 +125,17 @@ def simulate_program(program: Sequence[str], options: Options, as_json: bool = F
     if not as_json:
         print(_title(first, jobs, options), flush=True)
     rows = []
-    for row in explore(jobs, options.workers, where, options.seed, options.events):
-        rows.append(row)
-        if sys.stderr.isatty():
-            print(f"\r{len(rows)} clusters", end="", file=sys.stderr)
+    stopped = False
+    try:
+        for row in explore(jobs, options.workers, where, options.seed, options.events):
+            rows.append(row)
+            if sys.stderr.isatty():
+                print(f"\r{len(rows)} clusters", end="", file=sys.stderr)
+    except KeyboardInterrupt:  # what is known so far may be what was wanted
+        stopped = True
+        print(f"headrace simulate: stopped after {len(rows)} clusters", file=sys.stderr)
+        if not rows:
+            return 130
     if sys.stderr.isatty():
         print("\r", end="", file=sys.stderr)
     if as_json:
@@ -115,7 +148,7 @@ def simulate_program(program: Sequence[str], options: Options, as_json: bool = F
         print(f"planned in {planned - began:.0f} s, simulated in {time.monotonic() - planned:.0f} s")
     if png is not None:
         _draw(rows, png)
-    return 0
+    return 130 if stopped else 0
 
 
 def _as_asked(job: Job, mode: str, options: Options) -> Job:
@@ -166,6 +199,7 @@ def _cells(row: Row, alone: float) -> tuple[str, ...]:
         row.mode, str(one.workers), str(one.servers), f"{one.useful:,.4g}", f"{one.counted / one.workers / alone:.0%}",
         time_text(one.times["p50"]), time_text(one.times["p90"]), time_text(one.times["p99"]), _causes(one.causes),
         f"{one.busy['server']:.0%}", f"{max(one.busy['in'], one.busy['out']):.0%}", f"{late:.0%}", f"{one.goodput:.1%}",
+        _bytes(one.memory.get("server", 0.0)), _bytes(one.memory.get("worker", 0.0)),
     )  # fmt: skip
 
 
@@ -180,7 +214,7 @@ def _advice(rows: Sequence[Row]) -> str:
     best = best_of(rows)
     one = best.outcome
     said = f"best: {one.workers} workers and {one.servers} servers, mode {best.mode}: {one.useful:,.4g} steps a second"
-    others = [other for other in rows if other.outcome.useful > one.useful]
+    others = [other for other in rows if other.outcome.useful >= 1.005 * one.useful]  # less is none in whole percents
     more = (
         f"; no cluster here does more than {max(o.outcome.useful for o in others) / one.useful - 1:.0%} more"
         if others
@@ -212,8 +246,8 @@ def _draw(rows: Sequence[Row], path: str) -> None:
 DEFAULTS: Final[dict[str, Any]] = {
     "workers": "1:64", "ps": "1:4", "mode": "", "slow": "none", "fail": "0/h", "link": "10Gbit,0.1ms", "cores": 0,
     "one_host": False, "speed": 1.0, "step_ms": None, "backups": 1, "staleness": 4, "every": EVERY, "quorum": 0.75,
-    "grace_ms": 0.0, "restart": 30.0, "save": 600.0, "gpu": False, "seed": 0, "events": 200_000, "measure": False,
-    "step": None, "fetch": None,
+    "grace_ms": 0.0, "noticed": 5.0, "restart": 30.0, "save": 600.0, "copies": 0.0, "gpu": False, "seed": 0, "events": 200_000,
+    "measure": False, "step": None, "fetch": None,
 }  # fmt: skip
 HELP: Final = {
     "workers": "How many workers: 8, or 1,2,5, or 1:1000 for 1, 2, 4 ... 1000.",
@@ -231,8 +265,10 @@ HELP: Final = {
     "every": "Mode local: steps between two averages.",
     "quorum": "Mode quorum: share of the workers to wait for.",
     "grace_ms": "Mode quorum: milliseconds in which more gradients may come.",
+    "noticed": "Seconds until the others know that a task is lost.",
     "restart": "Seconds until a task that failed works again.",
     "save": "Seconds between two checkpoints.",
+    "copies": "Seconds between two copies that servers keep of each other (copies_secs); 0: none.",
     "gpu": "Each worker has a GPU.",
     "seed": "Of all that is random.",
     "events": "Events to simulate for each cluster, at least for a few steps.",
@@ -262,6 +298,8 @@ def run(program: Sequence[str], as_json: bool, png: str | None, **given: Any) ->
     """The command, its mistakes told in a line."""
     try:
         options = Options(**given)
+        if png is not None and not Path(png).absolute().parent.is_dir():  # said before anything is computed
+            raise ValueError(f"--png is a file that can be written; there is no folder {str(Path(png).parent)!r}")
     except ValueError as e:
         print(f"headrace simulate: {e}", file=sys.stderr)
         return 2

@@ -30,16 +30,22 @@ from headrace.cluster.cluster_spec import ClusterSpec
 from headrace.cluster.ray_engine.program import TaskName, arguments_for, flags_of, tf_config
 from headrace.cluster.server import Server
 from headrace.core.dtypes import string
-from headrace.core.errors import CancelledError
-from headrace.library.simulation.job import Job, computing, job_of, scaled
+from headrace.core.errors import OpError, OutOfRangeError
+from headrace.library.control.dependency import no_op
+from headrace.library.scope import control_dependencies
+from headrace.library.simulation.job import Job, Rules, computing, job_of, scaled
+from headrace.library.simulation.machine import rule_of
 from headrace.library.simulation.machines import machine
 from headrace.library.simulation.modes import EVERY, Noted, build, instead, noting, own_rules, trained_by
 from headrace.library.simulation.planning import MINE, Asked, Planning, servers_of
+from headrace.library.train.coordinator import Coordinator
 from headrace.library.train.replica.device_setter import replica_device_setter
+from headrace.resources.state.replicas.replicas import Replicas
 from headrace.tools.explain import Choice, Watch, run_up_to
-from headrace.tools.watch import Call
+from headrace.tools.watch import Call, is_main
 
 WARM, MOST_RUNS, MOST_SECONDS = 3, 12, 2.0  # of a step that is timed
+LEAST_OWN: Final = 0.1  # of a step counts at least as computing, so that noise makes no step of nothing
 _HOSTS: Final = "{job}{index}.simulated:2222"
 
 
@@ -73,6 +79,10 @@ class Wish:
     fetch: str | None = None
 
 
+class Refused(Exception):
+    """A step that cannot be planned as it was asked; the text says why."""
+
+
 @dataclass
 class _Planner(Watch):
     """Ends the program at its step, which is planned."""
@@ -82,6 +92,7 @@ class _Planner(Watch):
     plans: Plans = field(default_factory=Plans)
     over: threading.Event = field(default_factory=threading.Event)
     trained: set[Any] = field(default_factory=set)  # what has trained in the program's graph, and in other modes
+    refused: str = ""
     command = "simulate"
 
     def see(self, session: BaseSession, fetches: Any, feed_dict: Any, call: Call) -> Any:
@@ -90,7 +101,12 @@ class _Planner(Watch):
         return super().see(session, fetches, feed_dict, call)
 
     def found(self, session: BaseSession, fetches: Any, feed_dict: Any, request: Any, call: Call) -> None:
-        self.over.set()
+        try:
+            self._plan(session, fetches, feed_dict, request, call)
+        except (Refused, OpError) as e:  # what is raised here would end as an error of the program
+            self.refused = str(e)
+
+    def _plan(self, session: BaseSession, fetches: Any, feed_dict: Any, request: Any, call: Call) -> None:
         wish, plans = self.wish, self.plans
         number = list(self.requests).index(request) + 1
         plans.title, plans.clustered = f"Request {number}: {self.requests[request]}", session in _standing_in
@@ -105,10 +121,16 @@ class _Planner(Watch):
         )
         try:
             plans.scale = wish.scale
+            took = 0.0
             plain = not applied or not hasattr(applied[0].optimizer, "_opt")
             if not plans.scale and not plans.clustered and plain:
                 plans.step = _timed(call)
-                plans.scale = plans.step / max(computing(planning.plan(asked, 0).steps), 1e-9)
+                took = max(
+                    plans.step - _timed(_nothing(session)), LEAST_OWN * plans.step
+                )  # the rest is one of the tolls
+            self.over.set()  # from now on the graph is not as threads of the program know it
+            if took:
+                plans.scale = took / max(computing(planning.plan(asked, 0).steps), 1e-9)
             for servers in wish.servers[:1] if plans.clustered else wish.servers:
                 plans.jobs[servers] = self._job(planning, asked, applied, servers)
         finally:
@@ -120,21 +142,24 @@ class _Planner(Watch):
         as_it_is = mode == "async" and (own is None or own.mode == "async")
         there = servers_of(planning.graph)
         if self.plans.clustered and there != servers:
-            raise SystemExit(
-                f"headrace simulate: the program has put its variables on {there} servers, and was told of {servers}; it must "
+            raise Refused(
+                f"the program has put its variables on {there} servers, and was told of {servers}; it must "
                 "take them from --ps_hosts or TF_CONFIG"
             )
         update = between = None
         every = 1
         if not as_it_is:
             if len(applied) != 1:
-                raise SystemExit(
-                    f"headrace simulate: the step trains with {len(applied)} optimizers, and --mode needs one "
-                    "tf.train.Optimizer"
+                raise Refused(
+                    f"the step trains with {len(applied)} optimizers, and --mode {mode} needs one tf.train.Optimizer; "
+                    "without --mode it is simulated as it is"
                 )
             put = replica_device_setter(servers, worker_device=MINE) or (lambda op: MINE)
             with planning.placed_for(servers):
-                variant = build(applied[0], mode, self.wish.every, put)
+                try:
+                    variant = build(applied[0], mode, self.wish.every, put)
+                except ValueError as e:
+                    raise Refused(str(e)) from e
             self.trained.add(getattr(applied[0].result, "op", applied[0].result))
             if variant.update is not None:
                 update = self._scaled(planning, variant.update, servers, scale).steps
@@ -157,6 +182,15 @@ class _Planner(Watch):
         return replace(planned, steps=scaled(planned.steps, scale))
 
 
+def _nothing(session: BaseSession) -> Call:
+    """Runs a step without work."""
+    graph = session.graph
+    graph._unsafe_unfinalize()
+    with graph.as_default(), control_dependencies(None):
+        nothing = no_op("simulated_nothing")
+    return lambda **options: session.run(nothing)
+
+
 def _timed(call: Call) -> float:
     """Seconds of the program's step on this machine."""
     for _ in range(WARM):
@@ -177,6 +211,8 @@ def plan_program(program: Sequence[str], wish: Wish) -> Plans:
         status = run_up_to(watch, arguments)
     if status or not watch.done:
         raise SystemExit(status or 1)
+    if watch.refused:
+        raise SystemExit(f"headrace simulate: {watch.refused}")
     return watch.plans
 
 
@@ -224,10 +260,12 @@ _standing_in: set[BaseSession] = set()  # sessions of programs for a cluster: no
 def _zeros(session: BaseSession, fetches: Any) -> Any:
     """What a step would return, as zeros; nothing where a size is not known."""
     flat = Fetches(session.graph, fetches)
-    values = []
+    values: list[Any] = []
     for tensor in flat.tensors:
         dims = [0 if d is None else d for d in tensor.shape.tuple or ()]
-        if tensor.dtype.base_dtype is string:
+        if tensor.op.type == "_ReplicasReport":
+            values.append(_no_updates())
+        elif tensor.dtype.base_dtype is string:
             values.append(np.full(dims, b"", object) if dims else b"")
         else:
             zeros = np.zeros(dims, tensor.dtype.base_dtype.as_numpy_dtype)
@@ -235,10 +273,16 @@ def _zeros(session: BaseSession, fetches: Any) -> Any:
     return flat.rebuild(values)
 
 
+def _no_updates() -> bytes:
+    """What replicas report that have made no update: the hook of `tf.train.replicas` asks for that before the first step."""
+    return json.dumps({**Replicas("simulated", rule_of(Rules("sync"), 1), 0).counts(), "worker": "simulated"}).encode()
+
+
 @contextmanager
 def _stand_ins(over: threading.Event) -> Iterator[None]:
     """Servers do not start, and sessions on targets run nothing."""
-    make, run = BaseSession.__init__, BaseSession.run
+    make, run, make_callable = BaseSession.__init__, BaseSession.run, BaseSession.make_callable
+    join_all = Coordinator.join
 
     def init(self: BaseSession, target: Any = "", graph: Any = None, config: Any = None) -> None:
         if target and config is not None:
@@ -251,8 +295,27 @@ def _stand_ins(over: threading.Event) -> Iterator[None]:
     def run_or_wait(self: BaseSession, *arguments: Any, **named: Any) -> Any:
         if self in _standing_in:  # a thread of the program, such as one that fills a queue
             over.wait()
-            raise CancelledError(None, None, "the program is at its step")
+            raise OutOfRangeError(None, None, "the program is at its step")
+        if over.is_set() and not is_main():
+            raise OutOfRangeError(None, None, "the program is at its step")
         return run(self, *arguments, **named)
+
+    def callable_or_waits(self: BaseSession, fetches: Any, *arguments: Any, **named: Any) -> Any:
+        if self in _standing_in:
+            return lambda *values, **given: self.run(fetches)
+        plain = make_callable(self, fetches, *arguments, **named)
+
+        def call(*values: Any, **given: Any) -> Any:
+            if over.is_set() and not is_main():
+                raise OutOfRangeError(None, None, "the program is at its step")
+            return plain(*values, **given)
+
+        return call
+
+    def join_threads(self: Coordinator, *arguments: Any, **named: Any) -> None:
+        if _standing_in and is_main():  # the program ends before its step: its threads wait for nothing any more
+            over.set()
+        join_all(self, *arguments, **named)
 
     def join(self: Server) -> None:
         raise SystemExit(
@@ -260,8 +323,9 @@ def _stand_ins(over: threading.Event) -> Iterator[None]:
         )
 
     replaced = [
-        (BaseSession, "__init__", init), (BaseSession, "run", run_or_wait), (Server, "start", lambda self: None),
-        (Server, "join", join),
+        (BaseSession, "__init__", init), (BaseSession, "run", run_or_wait),
+        (BaseSession, "make_callable", callable_or_waits), (Server, "start", lambda self: None),
+        (Server, "join", join), (Coordinator, "join", join_threads),
     ]  # fmt: skip
     before = [(owner, name, owner.__dict__[name]) for owner, name, _ in replaced]
     for owner, name, value in replaced:
@@ -294,6 +358,8 @@ def _told(program: Sequence[str], wish: Wish) -> Iterator[list[str]]:
     if before is not None or "TF_CONFIG" in source:
         known = json.loads(before or "{}").get("cluster", {})
         chief = next((job for job in ("chief", "master") if job in known), None)
+        if chief is None and "estimator" in source:  # which need one
+            chief = "chief"
         if chief is not None:
             hosts[chief], task = [_HOSTS.format(job=chief, index=0)], TaskName(chief, 0)
         os.environ["TF_CONFIG"] = tf_config(task, ClusterSpec(hosts))

@@ -30,7 +30,7 @@ def watching(around: Around) -> Iterator[None]:
                 run_metadata.step_stats = other["run_metadata"].step_stats
             return results
 
-        return around(self, fetches, feed_dict, call) if _is_main() else call()
+        return around(self, fetches, feed_dict, call) if is_main() else call()
 
     def watched_callable(
         self: BaseSession, fetches: Any, feed_list: Any = None, accept_options: bool = False
@@ -43,7 +43,7 @@ def watching(around: Around) -> Iterator[None]:
                 return chosen(*values, **{**given, **options})
 
             feeds = dict(zip(feed_list or (), values, strict=False))
-            return around(self, fetches, feeds, call) if _is_main() else call()
+            return around(self, fetches, feeds, call) if is_main() else call()
 
         return watched
 
@@ -54,7 +54,8 @@ def watching(around: Around) -> Iterator[None]:
         BaseSession.run, BaseSession.make_callable = run, make_callable  # type: ignore[method-assign]
 
 
-def _is_main() -> bool:
+def is_main() -> bool:
+    """Whether this is the thread of the program itself."""
     return threading.current_thread() is threading.main_thread()
 
 

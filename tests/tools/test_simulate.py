@@ -1,16 +1,21 @@
 """``headrace simulate``: a program runs up to its step, which is simulated on clusters that are described."""
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from headrace.library.simulation.grid import Row
+from headrace.library.simulation.grid import Row, explore
 from headrace.library.simulation.outcome import Outcome
+from headrace.tools import simulate as simulate_tool
 from headrace.tools.simulate import DEFAULTS, HELP, Options, run, table
+from headrace.tools.simulate_program import Plans
+from tests.library.simulation.jobs import plain
 
 ALONE = """
 import sys
@@ -47,7 +52,9 @@ def main(_):
     if F.job_name == "ps":
         server.join()
     with tf.device(tf.train.replica_device_setter(cluster=jobs, worker_device=f"/job:worker/task:{F.task_index}")):
-        x = tf.placeholder(tf.float32, [None, 50])
+        queue = tf.FIFOQueue(10, tf.float32, [[8, 50]])
+        tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(tf.ones([8, 50]))]))
+        x = queue.dequeue()
         table = tf.get_variable("table", [1 << 40, 16])  # 64 TB: nothing may run
         loss = tf.reduce_mean(tf.nn.embedding_lookup(table, [1, 2])) + tf.reduce_mean(tf.layers.dense(x, 20))
         step = tf.train.get_or_create_global_step()
@@ -58,7 +65,7 @@ def main(_):
         server.target, F.task_index == 0, checkpoint_dir=F.folder, hooks=[hook]
     ) as sess:
         while not sess.should_stop():
-            sess.run([train, loss], {x: np.ones([8, 50])})
+            sess.run([train, loss])
 
 
 tf.app.run(main)
@@ -118,14 +125,42 @@ def test_a_program_without_a_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"workers": "none"}, "numbers of tasks"), ({"mode": "fast"}, "--mode is all, or some of async"),
-        ({"slow": "often"}, "slow is none"), ({"fail": "1"}, "a rate of failures"), ({"link": "fast"}, "a link is"),
+        ({"workers": "none"}, "--workers: numbers of tasks"), ({"ps": "0"}, "--ps: numbers of tasks"),
+        ({"mode": "fast"}, "--mode is all, or some of async"),
+        ({"slow": "often"}, "--slow: slow is none"), ({"fail": "1"}, "--fail: a rate of failures"),
+        ({"link": "fast"}, "--link: a link is"),
         ({"speed": 0.0}, "--speed must be a positive number"), ({"quorum": 2.0}, "--quorum is a share"),
+        ({"save": 0.0}, "--save must be a positive number"), ({"restart": -1.0}, "--restart is a number of seconds"),
+        ({"copies": float("nan")}, "--copies is a number of seconds"), ({"step": 0}, "--step is the number of a request"),
+        ({"step_ms": 0.0}, "--step-ms must be a positive number"), ({"backups": -2}, "--backups must be at least -1"),
+        ({"staleness": -1}, "--staleness must be at least 0"), ({"every": 0}, "--every must be at least 1"),
+        ({"cores": -1}, "--cores must be at least 0"), ({"events": 0}, "--events must be at least 1"),
+        ({"grace_ms": -1.0}, "--grace-ms must be at least 0"), ({"png": "missing/rates.png"}, "--png"),
     ],
 )  # fmt: skip
 def test_mistakes(given: dict[str, object], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["program.py"], False, None, **{**DEFAULTS, **given}) == 2
+    png = given.get("png")
+    options = {**DEFAULTS, **{name: value for name, value in given.items() if name != "png"}}
+    assert run(["program.py"], False, png, **options) == 2  # type: ignore[arg-type]
     assert capsys.readouterr().err.startswith(f"headrace simulate: {said}")
+
+
+@pytest.mark.parametrize("known", [0, 2])
+def test_ctrl_c(known: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """What has been simulated until then is shown."""
+
+    def stop(*arguments: object) -> Iterator[Row]:
+        yield from itertools.islice(explore(*arguments), known)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulate_tool, "explore", stop)
+    monkeypatch.setattr(simulate_tool, "plan_all", lambda *arguments: {"async": Plans({1: plain()}, title="the step")})
+    assert run(["program.py"], False, None, **{**DEFAULTS, "workers": "1:8", "ps": "1"}) == 130
+    out, err = capsys.readouterr()
+    assert err == f"headrace simulate: stopped after {known} clusters\n"
+    assert [line.split()[:3] for line in out.splitlines() if line.startswith("async ")] == [
+        ["async", "1", "1"], ["async", "2", "1"],
+    ][:known]  # fmt: skip
 
 
 def test_options() -> None:
@@ -140,9 +175,14 @@ def test_options() -> None:
 def test_the_table() -> None:
     times, causes = {f"p{n}": 0.01 for n in (10, 50, 90, 99)}, {"worker": 0.006, "server": 0.001, "others": 0.003}
     busy = {"server": 0.5, "in": 0.2, "out": 0.1, "worker": 0.6}
-    outcomes = [Outcome(n, 2, n * 80.0, n * each, 80.0, times, causes, busy) for n, each in ((1, 80.0), (10, 60.0))]
+    outcomes = [
+        Outcome(n, 2, n * 80.0, n * each, 80.0, times, causes, busy, memory={"server": 2e6, "worker": 3e3})
+        for n, each in ((1, 80.0), (10, 60.0))
+    ]
     rows = [Row("sync", outcome) for outcome in outcomes]
     header, one, ten = table(rows).splitlines()
     assert header.split("  ")[0] == "mode"
-    assert one.split() == "sync 1 2 80 100% 10 ms 10 ms 10 ms worker 60% others 30% 50% 20% 0% 100.0%".split()
-    assert ten.split() == "sync 10 2 600 75% 10 ms 10 ms 10 ms worker 60% others 30% 50% 20% 25% 100.0%".split()
+    assert one.split() == "sync 1 2 80 100% 10 ms 10 ms 10 ms worker 60% others 30% 50% 20% 0% 100.0% 2 MB 3 kB".split()
+    assert (
+        ten.split() == "sync 10 2 600 75% 10 ms 10 ms 10 ms worker 60% others 30% 50% 20% 25% 100.0% 2 MB 3 kB".split()
+    )

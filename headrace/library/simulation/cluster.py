@@ -9,6 +9,7 @@ from headrace.library.simulation.law import Failures, Slow
 from headrace.passes.cost.rates import USUAL, Link
 
 SHORT: Final = 500e-6  # seconds: what takes less runs on the thread that takes messages (runtime/host/turn.py)
+WARM: Final = 1e-4  # seconds of nodes in a row after which their code is in the caches; a round number
 SMALL: Final = 1 << 16  # bytes: what is not larger does not wait behind large messages (how a message travels)
 
 
@@ -19,7 +20,8 @@ class Tolls:
     ``message``: to pack and send one, and again to take one.  ``partition``: to begin, drive and end one that another task asked
     for.  ``step``: to run a step as the one who asks.  ``wake``: more for a message that comes to a task which sleeps.
     ``copy``: bytes a second into the memory that two tasks of a host share.  ``cipher``: bytes a second that are encrypted
-    or decrypted for another host.
+    or decrypted for another host.  ``cold``: how many times as long nodes take between two messages as in a loop, where the
+    caches have their code; for the first `WARM` seconds of a strand.
     """
 
     message: float = 40e-6
@@ -28,6 +30,7 @@ class Tolls:
     wake: float = 60e-6
     copy: float = 5e9
     cipher: float = 2.4e9
+    cold: float = 4.0
 
 
 @dataclass(frozen=True, slots=True)

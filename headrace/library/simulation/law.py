@@ -54,15 +54,17 @@ def slow_of(text: str) -> Slow:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """``rate``: failures of each task a second.  ``noticed``: seconds until the others know.
+    """``rate``: failures of each task, worker or server, a second.  ``noticed``: seconds until the others know.
 
-    ``restart``: seconds from its failure until a task works again.  ``save``: seconds between two checkpoints.
+    ``restart``: seconds from its failure until a task works again.  ``save``: seconds between two checkpoints.  ``copies``:
+    between two copies that servers keep of each other (`copies_secs` of monitored sessions); 0: there are none.
     """
 
     rate: float = 0.0
     noticed: float = 5.0
     restart: float = 30.0
     save: float = 600.0
+    copies: float = 0.0
 
 
 def rate_of(text: str) -> float:
@@ -110,5 +112,5 @@ def counts_of(text: str) -> list[int]:
     except ValueError:
         fits = False
     if not fits:
-        raise ValueError(f"numbers of tasks are 8, or 1,2,5, or 1:64 for 1, 2, 4 ... 64; got {text!r}")
+        raise ValueError(f"numbers of tasks are 8, or 1,2,5, or 1:64 for 1, 2, 4 ... 64, each at least 1; got {text!r}")
     return counts

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, Final
 
 from headrace.core.process import no_collection
-from headrace.library.simulation.cluster import SHORT, SMALL, Cluster
+from headrace.library.simulation.cluster import SHORT, SMALL, WARM, Cluster
 from headrace.library.simulation.job import RELEASE, WORKER, Job, Rules, Steps, computing
 from headrace.library.simulation.lines import Host, Port
 from headrace.library.simulation.outcome import Counts
@@ -66,6 +66,7 @@ class _Course:
     def __init__(self, steps: Steps, cluster: Cluster) -> None:
         tolls = cluster.tolls
         self.tasks = [part.task for part in steps.partitions]
+        self.live = [part.live for part in steps.partitions]
         self.own = next((i for i, task in enumerate(self.tasks) if task == WORKER), -1)
         self.others = [i for i in range(len(self.tasks)) if i != self.own]
         self.messages = steps.messages
@@ -77,11 +78,14 @@ class _Course:
             first = len(self.strands)
             for strand in part.strands:
                 one = _Strand(i, strand.waits, len(strand.after) + len(strand.takes))
+                warming = WARM  # seconds of nodes until the caches have their code
                 for piece in strand.pieces:
+                    fetching = (tolls.cold - 1.0) * min(piece.interpreter, warming)
+                    warming = max(warming - piece.interpreter, 0.0)
                     copied = sum(steps.messages[m].size for m in piece.sends) * per_byte
                     one.pieces.append(
                         (
-                            piece.interpreter,
+                            piece.interpreter + fetching,
                             piece.kernels,
                             piece.moves + copied,
                             piece.gathered,
@@ -106,12 +110,18 @@ class _Course:
 class _Task:
     """A process: its interpreter and its end of the network."""
 
-    __slots__ = ("busy", "host", "is_worker", "port", "used")
+    __slots__ = ("busy", "bytes", "host", "is_worker", "most", "port", "used")
 
     def __init__(self, host: Host, port: Port, is_worker: bool) -> None:
         self.host, self.port, self.is_worker = host, port, is_worker
         self.busy = 0.0  # until then
         self.used = 0.0  # seconds of the interpreter
+        self.bytes = self.most = 0.0  # bytes of values of partitions under way: now, and the most so far
+
+    def hold(self, size: float) -> None:
+        """A partition begins, or with less than 0 ends."""
+        self.bytes += size
+        self.most = max(self.most, self.bytes)
 
     def let_go(self, core: int, begun: float, time: float) -> None:
         """What has had the interpreter, and a core, needs them no more."""
@@ -211,6 +221,7 @@ class Simulation:
                     counts.start(self.now, self._used())
         counts.events = done
         counts.finish(self.now, self._used())
+        counts.most = [task.most for task in self.servers]
         return counts
 
     def _used(self) -> dict[str, Any]:
@@ -338,6 +349,7 @@ class Simulation:
         ready: list[int] = []
         if what_for == "begin":
             t += tolls.partition
+            task.hold(run.course.live[number])
             ready += run.course.begins[number]
         elif what_for == "message":
             messages = (number,)
@@ -414,6 +426,7 @@ class Simulation:
             self._part_is_over(run, t, path)
             return t
         t += self._tolls.message
+        task.hold(-run.course.live[part])
         path = _later(path, _SERVER, self._tolls.message)
         self._post(run, task, run.worker.task, 0.0, t, path, ("done", part, ()))
         return t

@@ -8,6 +8,9 @@ A chain of equations, with *m* for a message, *p* for a partition, *s* for a ste
 - of one step after the other all is in line: its time, less the processor time of the worker and of a busy server, is 2 *w*
   (of the 4 times that a task wakes 2 are the worker's own, and in its processor time);
 - what is left of the worker's processor time is *s*.
+
+Nodes that run between two messages find the caches cold: `coldness` runs a step of different nodes, in a loop and with other
+memory read in between.
 """
 
 from __future__ import annotations
@@ -24,32 +27,42 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.client.session import Session
+from headrace.core.config import ConfigProto
+from headrace.core.dtypes import float32, int32
+from headrace.graph import raw_ops
+from headrace.graph.convert import constant
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Tensor
 from headrace.library.simulation.cluster import Tolls
 from headrace.passes.cost.rates import Machine, Rates
+from headrace.passes.cost.work import Work
 
 SECONDS: Final = 6.0
 LARGE: Final = 4 << 20  # bytes of the large variable
+OTHER: Final = 1 << 24  # bytes that are read between two steps, so that they find nothing in the caches of a core
 PROGRAM: Final = "headrace.library.simulation.null_steps"
 
 
 def measure(seconds: float = SECONDS, machine: Machine | None = None) -> Tolls:
     """Starts three processes for so many seconds, and some more to begin.  ``machine``: the rates of kernels."""
     rates = None if machine is None else machine.rates_of("CPU")
-    return tolls_of(null_steps(seconds), rates)
+    return tolls_of(null_steps(seconds), rates, cold=coldness())
 
 
 def tolls_of(
-    found: Mapping[str, Mapping[str, float]], rates: Rates | None = None, kernels: tuple[float, float] | None = None
-) -> Tolls:
+    found: Mapping[str, Mapping[str, float]], rates: Rates | None = None, kernels: tuple[float, float] | None = None,
+    cold: float = Tolls().cold,
+) -> Tolls:  # fmt: skip
     """What the samples of `null_steps.measure` say.  ``rates``: of kernels, whose time is no toll.
 
-    ``kernels``: seconds of those in a step of one server, on it and on the worker, where it was another step.
+    ``kernels``: seconds of those in a step of one server, on it and on the worker, where it was another step; in a loop.
     """
     usual = Tolls()
-    launch = 2e-6 if rates is None else rates.launch
+    launch = 2e-6 if rates is None else rates.calling(Work(1.0), on_array=True)
     bandwidth = 1e10 if rates is None else rates.bandwidth
     one, two, busy, large = (found[name] for name in ("one", "two", "busy", "large"))
-    serves, computes = kernels or (2 * launch, launch)  # a read and a subtraction; a product
+    serves, computes = (cold * one for one in kernels or (2 * launch, launch))  # a read and a subtraction; a product
     message = min(max((two["worker"] - one["worker"]) / 4, 1e-6), busy["server"] / 6)
     partition = max(busy["server"] - 4 * message - serves, 1e-6)
     wake = max((one["step"] - one["worker"] - busy["server"]) / 2, 0.0)
@@ -57,7 +70,7 @@ def tolls_of(
     moved = 5 * LARGE / bandwidth  # the product reads and writes, the subtraction reads two and writes
     copied = large["step"] - one["step"] - moved
     copy = 2 * LARGE / copied if copied > 2 * LARGE / 1e12 else usual.copy
-    return Tolls(message, partition, step, wake, copy, usual.cipher)
+    return Tolls(message, partition, step, wake, copy, usual.cipher, cold)
 
 
 def null_steps(seconds: float = SECONDS) -> dict[str, Any]:
@@ -101,6 +114,43 @@ def _free_ports(count: int) -> list[int]:
     for one in sockets:
         one.close()
     return ports
+
+
+def coldness(runs: int = 200) -> float:
+    """How many times as long a small step takes whose code other work has driven out of the caches."""
+    with Graph().as_default() as graph:
+        step = _different_nodes()
+    other = np.ones(OTHER >> 3)
+
+    def best(drive_out: bool) -> float:
+        times = []
+        for _ in range(runs):
+            if drive_out:
+                other.sum()
+            begin = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - begin)
+        return float(np.percentile(times, 25))
+
+    with Session(graph=graph, config=ConfigProto(compile="off")) as session:
+        run = session.make_callable(step)
+        for _ in range(runs):
+            run()
+        return max(1.0, best(True) / best(False))
+
+
+def _different_nodes() -> Tensor:
+    """Some small nodes of different ops: what workers and servers do with rows of tables."""
+    table = raw_ops.RandomUniform(constant([64, 32]), dtype=float32)
+    numbers = raw_ops.Cast(raw_ops.Floor(raw_ops.Mul(raw_ops.Sum(table, constant(1)), constant(1.0))), DstT=int32)
+    places = raw_ops.FloorMod(numbers, constant(2))
+    parts = raw_ops.DynamicPartition(raw_ops.Range(constant(0), constant(64), constant(1)), places, num_partitions=2)
+    rows = [raw_ops.GatherV2(table, part, constant(0)) for part in parts]
+    joined = raw_ops.DynamicStitch(parts, rows)
+    scaled = raw_ops.Sub(
+        raw_ops.Relu(raw_ops.AddV2(joined, constant(1e-3))), raw_ops.Reshape(table, constant([64, 32]))
+    )
+    return raw_ops.Max(raw_ops.ConcatV2([raw_ops.Tanh(scaled), raw_ops.Square(table)], constant(0)), constant([0, 1]))
 
 
 def movers(threads: int | None = None, size: int = 1 << 25) -> float:

@@ -22,6 +22,7 @@ class Counts:
         self.times: list[float] = []
         self.causes = [0.0] * len(CAUSES)
         self.events = 0
+        self.most: list[float] = []  # bytes of values of steps under way, of each server
         self._before: Mapping[str, Any] = {}
         self._after: Mapping[str, Any] = {}
 

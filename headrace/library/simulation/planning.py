@@ -23,8 +23,9 @@ from headrace.library.simulation.job import RELEASE, UPDATE, WORKER, Message, Pa
 from headrace.library.train.replica.device_setter import replica_device_setter
 from headrace.library.train.replica.replicas_optimizer import _Updater
 from headrace.passes.choose_device import Chooser
-from headrace.passes.cost.model import CostModel
+from headrace.passes.cost.model import CostModel, may_be_array
 from headrace.passes.cost.rates import Machine
+from headrace.passes.cost.use import use_of
 from headrace.passes.cost.work import size_of
 from headrace.passes.match import Ops
 from headrace.passes.partition.cut import Cutting
@@ -115,17 +116,30 @@ class Planning:
         """Inside, nodes ask for devices of the cluster."""
         before = {op: op.device for op in self.graph.get_operations()}
         put = replica_device_setter(servers, worker_device=MINE) or _on_worker
+        first = _changed_together(self.graph)
         try:
             for op, device in before.items():
                 spec = DeviceSpec.from_string(device)
                 if spec.job in _WORKERS:
                     op._set_device(spec.replace(job="worker", replica=0, task=0).to_string())
                 elif spec.job is None and set(op.colocation) <= {f"loc:@{op.name}"}:
-                    op._set_device(put(op))
+                    beside = first.get(op, op)
+                    op._set_device(put(op) if beside is op else beside.device)
             yield
         finally:
             for op, device in before.items():
                 op._set_device(device)
+
+
+def _changed_together(graph: Graph) -> dict[Operation, Operation]:
+    """Variables that one node changes must be on one server, such as slots that nobody has colocated: of each the first."""
+    first: dict[Operation, Operation] = {}
+    for op in graph.get_operations():
+        if op.op_def.traits.writes:
+            states = [tensor.op for tensor in op.inputs if tensor.op.op_def.traits.handle]
+            for other in states[1:]:
+                first.setdefault(other, first.get(states[0], states[0]))
+    return first
 
 
 def _on_worker(op: Operation) -> str:
@@ -232,7 +246,7 @@ def _seconds(node: Node, costs: CostModel) -> tuple[float, float, float]:
     device_type = DeviceSpec.from_string(node.device).device_type or "CPU"
     total, work = costs.seconds(node, device_type), costs.work(node)
     rates = costs.machine.rates_of(device_type)
-    launch = min(total, work.calls * rates.launch)
+    launch = min(total, rates.calling(work, use_of(node), may_be_array(node)))
     if device_type != "CPU" or work.flops / rates.flops["float32"] > (work.read + work.written) / rates.bandwidth:
         return launch, total - launch, 0.0
     return launch, 0.0, total - launch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from typing import Final
@@ -42,21 +43,23 @@ def run(job: Job, cluster: Cluster, seed: int = 0, rounds: int = 0, events: int 
     if not rounds:
         rounds = max(least, min(ROUNDS * job.every, events // (parts * 2 * cluster.workers)))
     counts = Simulation(job, cluster, seed).run(rounds, max(2, rounds // 8))
-    return outcome_of(counts, memory_of(job, cluster), goodput_of(job, cluster), job.rules.gathers)
+    return outcome_of(counts, memory_of(job, cluster, counts.most), goodput_of(job, cluster), job.rules.gathers)
 
 
 def goodput_of(job: Job, cluster: Cluster) -> float:
     """The share of the work that is left when tasks fail, each now and then and by itself.
 
     A worker that is lost is missing until it works again; whether all others stop until it is known is tried, with the
-    aggregator.  With a server all that was done since the last checkpoint is lost, and all wait for it.
+    aggregator.  A server is waited for by all, and what its variables have learned since the last copy or checkpoint is lost;
+    where gradients are gathered all servers go back with it (docs/what_happens_when.md).
     """
     failures = cluster.failures
     if not failures.rate:
         return 1.0
     stop = failures.noticed if cluster.workers > 1 and stops(job, cluster) else 0.0
     worker = stop + max(failures.restart - stop, 0.0) / cluster.workers
-    server = failures.restart + failures.save / 2
+    share = 1.0 if job.rules.gathers else 1 / max(cluster.servers, 1)  # of the variables, those that go back
+    server = failures.restart + share * (failures.copies or failures.save) / 2
     return 1 / (1 + failures.rate * (cluster.workers * worker + cluster.servers * server))
 
 
@@ -73,15 +76,12 @@ def stops(job: Job, cluster: Cluster) -> bool:
     return losing.ended < (1 + STALLED * job.every) * workers
 
 
-def memory_of(job: Job, cluster: Cluster) -> dict[str, float]:
-    """The most bytes on the fullest server, and on a worker."""
-    waiting = cluster.workers if job.rules.gathers else 1  # gradients that wait until it is known which count
-    live = [0.0] * max(job.servers, 1)
-    for part in job.step.partitions:
-        if part.task != WORKER:
-            live[part.task] = part.live
+def memory_of(job: Job, cluster: Cluster, under_way: Sequence[float]) -> dict[str, float]:
+    """The most bytes on the fullest server, and on a worker.  ``under_way``: of each server, values of steps that it is at."""
+    waiting = cluster.workers if job.rules.gathers else 0  # gradients that wait until it is known which count
     servers = [
-        state + waiting * gradient + more for state, gradient, more in zip(job.state, job.gradients, live, strict=False)
+        state + waiting * gradient + live
+        for state, gradient, live in zip(job.state, job.gradients, under_way, strict=False)
     ]
     own = [part.live for part in job.step.partitions if part.task == WORKER]
     return {"server": max(servers, default=0.0), "worker": max(own, default=0.0)}

@@ -46,18 +46,20 @@ _MOVEMENTS = (
     "StridedSlice StridedSliceGrad DepthToSpace SpaceToDepth BatchToSpaceND SpaceToBatchND"
 )
 _READS_ROWS = "Gather GatherV2 GatherNd ResourceGather ResourceGatherNd"
+_PARTS = "DynamicPartition DynamicStitch ParallelDynamicStitch"
 _ADDS_ROWS = "UnsortedSegmentSum UnsortedSegmentMax SegmentSum ScatterNd _GatherGrad"
 _BY_NAME: Final = {
     name: use
     for use, names in (
         (SUM, _SUMS), (PRODUCT, _PRODUCTS), (CONVOLUTION, _CONVOLUTIONS), (POOLING, _POOLINGS), (FUNCTION, _FUNCTIONS),
         (LOSS, _LOSSES),
-        (MOVEMENT, _MOVEMENTS), (ROWS, f"{_READS_ROWS} {_ADDS_ROWS}"),
+        (MOVEMENT, _MOVEMENTS), (ROWS, f"{_READS_ROWS} {_ADDS_ROWS} {_PARTS}"),
     )
     for name in names.split()
 }  # fmt: skip
 READS_ROWS: Final = Ops(*_READS_ROWS.split())  # of their first input, no more than they hand out
 ADDS_MANY: Final = Ops("AddN", "AccumulateNV2")  # one after the other; a single input is handed on as it is
+MOVES_PARTS: Final = Ops(*_PARTS.split())  # part by part, each by a kernel of its own
 _CASTS = Ops("Cast")
 
 

@@ -16,7 +16,7 @@ from headrace.graph.body import FuncGraph
 from headrace.passes.bodies import held_bodies
 from headrace.passes.cost.float_operation import UnknownShape
 from headrace.passes.cost.product import all_float_operations
-from headrace.passes.cost.use import ADDS_MANY, READS_ROWS, is_free_view
+from headrace.passes.cost.use import ADDS_MANY, MOVES_PARTS, READS_ROWS, is_free_view
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 ASSUMED: Final = 32  # of an unknown dimension; a round number
@@ -84,8 +84,16 @@ def _work(node: Any, flops: Flops, around: frozenset[Any]) -> Work:
         moved = written + sum(map(size_of, node.inputs[1:]))
         return Work(1.0, float(_most(node.outputs)), moved, written)
     state = _state(node) if traits.writes else 0.0
-    calls = max(len(node.inputs) - 1, 1) if node in ADDS_MANY else 1
-    return Work(float(calls), _flops(node, flops), sum(map(size_of, node.inputs)) + state, written + state)
+    return Work(_calls(node), _flops(node, flops), sum(map(size_of, node.inputs)) + state, written + state)
+
+
+def _calls(node: Node) -> float:
+    """Nearly always one.  What moves rows part by part: one for each part, and one to look at their numbers."""
+    if node in ADDS_MANY:
+        return float(max(len(node.inputs) - 1, 1))
+    if node in MOVES_PARTS:
+        return 1.0 + max(len(node.outputs), len(node.inputs) // 2)  # a stitch takes numbers and rows of each part
+    return 1.0
 
 
 def _state(node: Node) -> float:

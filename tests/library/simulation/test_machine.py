@@ -39,7 +39,7 @@ def rate(counts: Counts) -> float:
         # two servers send 1 MB each through the worker's one link, both ways
         (plain(servers=2, size=1e6), Cluster(1, 2, Link(0.0, 1e9), tolls=FREE), 0.0141),
         # a step, 2 messages sent and 2 taken by the worker, as many by the server, a partition, 4 times a task that slept
-        (plain(), Cluster(1, 1, FAST, tolls=Tolls(1e-6, 1e-5, 1e-4, 1e-3, 1e30, 1e30)), 0.0101 + 8e-6 + 1e-5 + 1e-4 + 4e-3),
+        (plain(), Cluster(1, 1, FAST, tolls=Tolls(1e-6, 1e-5, 1e-4, 1e-3, 1e30, 1e30, 1.0)), 0.0101 + 8e-6 + 1e-5 + 1e-4 + 4e-3),
     ],
 )  # fmt: skip
 def test_the_time_of_a_step(job: Job, cluster: Cluster, seconds: float) -> None:

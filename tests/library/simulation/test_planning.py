@@ -104,6 +104,25 @@ def test_replicas_wait_at_the_server_of_the_global_step(mode: str, options: dict
         assert sum(piece.tells for piece in pieces) == 1 and sum(piece.gathered > 0 for piece in pieces) == 2
 
 
+def test_what_one_node_changes_is_on_one_server() -> None:
+    """Slots of Keras are colocated with nothing."""
+    x, loss = model()
+    weights = tf.trainable_variables()
+    updates = tf.group(*tf.keras.optimizers.Adam().get_updates(loss, weights))
+    planning = Planning(tf.get_default_graph(), USUAL)
+    try:
+        with planning.placed_for(2):
+            homes = {v.op.name: v.op.device for v in tf.global_variables()}
+        steps = planning.plan(Asked(((x, (8, 100)),), (), (updates,)), 2).steps
+    finally:
+        planning.close()
+    assert len({homes[v.op.name] for v in weights}) == 2
+    for variable in weights:
+        slots = [name for name in homes if name.startswith(f"training/Adam/{variable.op.name}/")]
+        assert {homes[name] for name in slots} <= {homes[variable.op.name]}
+    assert {part.task for part in steps.partitions} == {WORKER, 0, 1}
+
+
 def test_replicas_without_servers_are_refused() -> None:
     _, loss = model()
     sgd = tf.train.replicas(tf.train.GradientDescentOptimizer(0.1), "sync", 2)

@@ -48,7 +48,7 @@ def test_who_stops_when_a_worker_is_lost(rules: Rules, answer: bool) -> None:
 
 
 def test_goodput() -> None:
-    """A worker is missing for its restart; all stop until they know, if they wait for it; a server takes all of them back."""
+    """A worker is missing for its restart; all stop until they know, if they wait for it; all wait for a server."""
     failures = Failures(1e-5, noticed=5.0, restart=35.0, save=600.0)
     cluster = Cluster(10, 1, tolls=FREE, failures=failures)
     server = 1e-5 * (35 + 300)
@@ -59,8 +59,35 @@ def test_goodput() -> None:
 
 def test_memory() -> None:
     job = replace(together(Rules("sync")), state=(1000.0,), gradients=(10.0,))
-    assert memory_of(job, Cluster(50, 1))["server"] == 1000 + 50 * 10
-    assert memory_of(job.with_rules(Rules("async")), Cluster(50, 1))["server"] == 1000 + 10
+    assert memory_of(job, Cluster(50, 1), [7.0])["server"] == 1000 + 50 * 10 + 7
+    assert memory_of(job.with_rules(Rules("async")), Cluster(50, 1), [7.0])["server"] == 1000 + 7
+
+
+def test_memory_of_steps_that_a_server_is_at() -> None:
+    """Twenty workers at a busy server: nearly all of their steps are under way there."""
+    job = plain(serves=1e-3)
+    first, server = job.step.partitions
+    job = replace(
+        job, step=replace(job.step, partitions=(first, replace(server, live=100.0))), state=(1e4,), gradients=(0.0,)
+    )
+    assert run(job, Cluster(1, 1, tolls=FREE)).memory["server"] == 1e4 + 100
+    assert 1e4 + 1000 <= run(job, Cluster(20, 1, tolls=FREE)).memory["server"] <= 1e4 + 2000
+
+
+@pytest.mark.parametrize(
+    ("rules", "failures", "lost"),
+    [
+        (Rules("async"), Failures(1e-5, restart=20.0), 300 / 4), (Rules("sync"), Failures(1e-5, restart=20.0), 300),
+        (Rules("async"), Failures(1e-5, restart=20.0, copies=40.0), 20 / 4),
+        (Rules("sync"), Failures(1e-5, restart=20.0, copies=40.0), 20),
+    ],
+)  # fmt: skip
+def test_what_the_loss_of_a_server_costs(rules: Rules, failures: Failures, lost: float) -> None:
+    """Its variables go back to the last copy or checkpoint; where gradients are gathered, those of all four servers do."""
+    job = plain(4).with_rules(rules)
+    servers = 1e-5 * 4 * (20 + lost)
+    workers = 1e-5 * 20  # one missing of one
+    assert goodput_of(job, Cluster(1, 4, tolls=FREE, failures=failures)) == pytest.approx(1 / (1 + servers + workers))
 
 
 def test_the_best_is_the_smallest_that_does_nearly_as_much() -> None:

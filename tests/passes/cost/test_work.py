@@ -23,6 +23,15 @@ def test_an_op_without_a_formula_counts_one_operation_for_each_element():
     assert work_of(node_of(tf.cumsum(a), "Cumsum", feeds=[a])) == Work(1.0, 21.0, 21 * 8 + 4, 21 * 8)
 
 
+def test_rows_that_are_moved_part_by_part_call_a_kernel_for_each():
+    x, parts = tf.placeholder(tf.float32, [8, 3]), tf.placeholder(tf.int32, [8])
+    split = tf.dynamic_partition(x, parts, 3)
+    assert work_of(node_of(split[0], "DynamicPartition", feeds=[x, parts])).calls == 4
+    places = tf.dynamic_partition(tf.range(8), parts, 3)
+    joined = tf.dynamic_stitch(places, split)
+    assert work_of(node_of(joined, "DynamicStitch", feeds=[x, parts])).calls == 4
+
+
 def test_what_is_not_known_is_assumed():
     a = tf.placeholder(tf.float32, [None, 3])
     node = node_of(tf.exp(a), "Exp", feeds=[a])
