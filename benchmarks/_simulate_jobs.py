@@ -21,7 +21,7 @@ EVERY = 8
 
 def measured_cpu():
     """A CPU as `costs.py` has measured one, for clusters of whose kernels nothing is known."""
-    saved = json.loads((_harness.RESULTS / "costs-cpu.json").read_text())["costs"]
+    saved = json.loads((_harness.RESULTS / "simulate_machine.json").read_text())["costs"]
     return Machine({name: Rates(**rates) for name, rates in saved["rates"].items()}, USUAL.links)
 
 
