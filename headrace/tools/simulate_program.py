@@ -8,6 +8,7 @@ worker 0 of a cluster with as many servers as are asked for.
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import os
 import subprocess
@@ -259,7 +260,7 @@ def _zeros(session: BaseSession, fetches: Any) -> Any:
 @contextmanager
 def _stand_ins(over: threading.Event) -> Iterator[None]:
     """Servers do not start, and sessions on targets run nothing."""
-    make, run = BaseSession.__init__, BaseSession.run
+    make, run, make_callable = BaseSession.__init__, BaseSession.run, BaseSession.make_callable
 
     def init(self: BaseSession, target: Any = "", graph: Any = None, config: Any = None) -> None:
         if target and config is not None:
@@ -269,11 +270,18 @@ def _stand_ins(over: threading.Event) -> Iterator[None]:
         if target:
             _standing_in.add(self)
 
+    def wait(*arguments: Any, **named: Any) -> Any:
+        """In a thread of the program, such as one that fills a queue."""
+        over.wait()
+        if threading.current_thread() is not threading.main_thread():
+            raise SystemExit  # ends the thread, and is no reason to stop for the others
+        raise CancelledError(None, None, "the program is at its step")
+
     def run_or_wait(self: BaseSession, *arguments: Any, **named: Any) -> Any:
-        if self in _standing_in:  # a thread of the program, such as one that fills a queue
-            over.wait()
-            raise CancelledError(None, None, "the program is at its step")
-        return run(self, *arguments, **named)
+        return (wait if self in _standing_in else functools.partial(run, self))(*arguments, **named)
+
+    def callable_or_wait(self: BaseSession, *arguments: Any, **named: Any) -> Any:
+        return wait if self in _standing_in else make_callable(self, *arguments, **named)
 
     def join(self: Server) -> None:
         raise SystemExit(
@@ -281,7 +289,8 @@ def _stand_ins(over: threading.Event) -> Iterator[None]:
         )
 
     replaced = [
-        (BaseSession, "__init__", init), (BaseSession, "run", run_or_wait), (Server, "start", lambda self: None),
+        (BaseSession, "__init__", init), (BaseSession, "run", run_or_wait),
+        (BaseSession, "make_callable", callable_or_wait), (Server, "start", lambda self: None),
         (Server, "join", join),
     ]  # fmt: skip
     before = [(owner, name, owner.__dict__[name]) for owner, name, _ in replaced]

@@ -16,10 +16,13 @@ from headrace.graph.body import ancestors
 from headrace.graph.collection import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
+from headrace.library.control.dependency import group
 from headrace.library.simulation.job import computing
 from headrace.library.simulation.modes import Applied, instead
 from headrace.library.simulation.planning import Asked, Planning
 from headrace.library.state.variables import variables_initializer
+from headrace.library.system.graph_util import extract_sub_graph
+from headrace.graph.importer import import_graph_def
 
 WARM, MOST_RUNS, MOST_SECONDS = 3, 12, 2.0  # of a step that is timed
 LARGEST: Final = 1 << 32  # bytes of variables: what is larger is not made on this machine
@@ -48,26 +51,36 @@ def alone(
     graph = planning.graph
     with _all_here(graph):
         request = asked
-        for one in applied:
-            if hasattr(one.optimizer, "_opt"):
-                with graph.as_default():
-                    plain = one.optimizer._opt.apply_gradients(one.pairs, one.global_step)
-                request = instead(request, {getattr(one.result, "op", one.result)}, getattr(plain, "op", plain))
         with graph.as_default():
-            first = [variables_initializer(graph.get_collection(GraphKeys.GLOBAL_VARIABLES), "first_values")]
-            first += [v.initializer for v in graph.get_collection(GraphKeys.LOCAL_VARIABLES) if not _joins(v.initializer)]
-            first += graph.get_collection(GraphKeys.TABLE_INITIALIZERS)
-        config = ConfigProto(operation_timeout_in_ms=int(1000 * PATIENCE), allow_soft_placement=True)
+            for one in applied:
+                if hasattr(one.optimizer, "_opt"):
+                    plain = one.optimizer._opt.apply_gradients(one.pairs, one.global_step)
+                    request = instead(request, {getattr(one.result, "op", one.result)}, getattr(plain, "op", plain))
+            local = graph.get_collection(GraphKeys.LOCAL_VARIABLES)
+            first = group(
+                variables_initializer(graph.get_collection(GraphKeys.GLOBAL_VARIABLES)),
+                *(variable.initializer for variable in local if not _joins(variable.initializer)),
+                *graph.get_collection(GraphKeys.TABLE_INITIALIZERS),
+            )
         with ThreadPoolExecutor(1) as thread:  # only requests of the main thread are the program's
-            seconds = thread.submit(_run, graph, config, first, request, dict(feeds)).result()
+            seconds = thread.submit(_run, graph, first, request, feeds).result()
         return seconds, computing(planning.plan(request, 0).steps)
 
 
-def _run(graph: Graph, config: ConfigProto, first: Sequence[Any], request: Asked, feeds: dict[Any, Any]) -> float:
-    with Session("", graph, config) as session:
-        session.run(list(first))
-        step = session.make_callable([*request.fetches, *request.targets], list(feeds))
-        return median_time(lambda: step(*feeds.values()))
+def _run(graph: Graph, first: Operation, request: Asked, feeds: Mapping[Any, Any]) -> float:
+    """In a graph that has only what the step needs: the rest may name tasks that are not there."""
+    names = [first.name, *(tensor.op.name for tensor in (*request.fetches, *feeds)), *(op.name for op in request.targets)]
+    definition = extract_sub_graph(graph.as_graph_def(), names)
+    for node in definition.node:
+        node.attr.pop("_class", None)
+    config = ConfigProto(operation_timeout_in_ms=int(1000 * PATIENCE), allow_soft_placement=True)
+    with Graph().as_default() as own:
+        import_graph_def(definition, name="")
+        with Session("", own, config) as session:
+            session.run(first.name)
+            fetches = [tensor.name for tensor in request.fetches] + [op.name for op in request.targets]
+            step = session.make_callable(fetches, [tensor.name for tensor in feeds])
+            return median_time(lambda: step(*feeds.values()))
 
 
 def _joins(initializer: Operation) -> bool:
