@@ -16,7 +16,7 @@ from typing import Final
 
 from headrace.core.policy import Policy
 from headrace.library.simulation.cluster import Cluster
-from headrace.library.simulation.job import Job, computing
+from headrace.library.simulation.job import Job, Rules, computing
 from headrace.library.simulation.judge import Simulated
 from headrace.library.simulation.law import counts_of, link_of, slow_of
 from headrace.library.simulation.machines import machine
@@ -81,7 +81,7 @@ def question_of(plans: Plans, told: Told, allow: tuple[str, ...]) -> Question:
     step = computing(next(iter(plans.jobs.values())).step)
     if auto is None:  # the program says who waits for whom, and for what is not its own there is no optimizer to tell
         return Question(
-            told.workers, servers, own=plans.own, step=step, partition="partition" in allow, allow=allow,
+            told.workers, servers, own=plans.own or Rules(), step=step, partition="partition" in allow, allow=allow,
             slow_is_known=told.slow is not None,
         )  # fmt: skip
     return Question(
@@ -125,4 +125,3 @@ def policy_for(program: Sequence[str], told: Told, path: str | None = None) -> P
         with open(path, "w", encoding="utf-8") as file:
             file.write(choice.best.policy.to_json() + "\n")
     return choice.best.policy
-

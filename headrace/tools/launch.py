@@ -90,7 +90,13 @@ def command(typer: Any) -> Callable[..., None]:
             restart_window=restart_window,
         )  # fmt: skip
         if not auto:
-            for name, value in (("allow", allow), ("slow", slow), ("link", link), ("policy", policy), ("dry-run", dry_run)):
+            for name, value in (
+                ("allow", allow),
+                ("slow", slow),
+                ("link", link),
+                ("policy", policy),
+                ("dry-run", dry_run),
+            ):
                 if value:
                     print(f"headrace launch: --{name} is for --auto", file=sys.stderr)
                     raise typer.Exit(2)

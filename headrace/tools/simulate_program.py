@@ -170,7 +170,9 @@ class _Planner(Watch):
         )  # fmt: skip
         return job if rules is None else job.with_rules(rules)
 
-    def _alone(self, planning: Planning, asked: Asked, fed: dict[Any, Any], applied: Sequence[Any]) -> tuple[float, float]:
+    def _alone(
+        self, planning: Planning, asked: Asked, fed: dict[Any, Any], applied: Sequence[Any]
+    ) -> tuple[float, float]:
         """Seconds of the step without a cluster, measured and by its costs; 0 where it cannot run so, which is said."""
         there = max(1, servers_of(planning.graph))
         try:
@@ -180,7 +182,9 @@ class _Planner(Watch):
             return alone(planning, asked, fed, applied)
         except (OpError, ValueError) as e:
             said = (str(e).splitlines() or [""])[0]
-            print(f"headrace {self.command}: the step is not timed here, its costs are computed: {said}", file=sys.stderr)
+            print(
+                f"headrace {self.command}: the step is not timed here, its costs are computed: {said}", file=sys.stderr
+            )
             return 0.0, 0.0
 
     def _scaled(self, planning: Planning, asked: Asked, servers: int, scale: float) -> Any:

@@ -15,6 +15,7 @@ from headrace.core.device import DeviceSpec
 from headrace.graph.body import ancestors
 from headrace.graph.collection import GraphKeys
 from headrace.graph.graph import Graph
+from headrace.graph.importer import import_graph_def
 from headrace.graph.operation import Operation
 from headrace.library.control.dependency import group
 from headrace.library.simulation.job import computing
@@ -22,7 +23,6 @@ from headrace.library.simulation.modes import Applied, instead
 from headrace.library.simulation.planning import Asked, Planning
 from headrace.library.state.variables import variables_initializer
 from headrace.library.system.graph_util import extract_sub_graph
-from headrace.graph.importer import import_graph_def
 
 WARM, MOST_RUNS, MOST_SECONDS = 3, 12, 2.0  # of a step that is timed
 LARGEST: Final = 1 << 32  # bytes of variables: what is larger is not made on this machine
@@ -69,7 +69,11 @@ def alone(
 
 def _run(graph: Graph, first: Operation, request: Asked, feeds: Mapping[Any, Any]) -> float:
     """In a graph that has only what the step needs: the rest may name tasks that are not there."""
-    names = [first.name, *(tensor.op.name for tensor in (*request.fetches, *feeds)), *(op.name for op in request.targets)]
+    names = [
+        first.name,
+        *(tensor.op.name for tensor in (*request.fetches, *feeds)),
+        *(op.name for op in request.targets),
+    ]
     definition = extract_sub_graph(graph.as_graph_def(), names)
     for node in definition.node:
         node.attr.pop("_class", None)

@@ -24,7 +24,6 @@ BOUNDS: Final = (2, 8)  # of staleness
 SHARES: Final = (0.75, 0.9)  # of the workers: a quorum
 GRACE: Final = 0.1  # of a step
 IDLE: Final = 0.05  # of a step: what waits less for the network gains nothing by fewer bytes
-STEPS_OF_SERVERS: Final = 2  # doublings that gain nothing, after which more servers are not tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +80,14 @@ def choose(question: Question, judge: Judge) -> Choice:
 
 
 def _servers(question: Question, like: Policy, judge: Judge) -> Iterator[Seen]:
-    """All rules with more and more servers, until these gain nothing.  Of ``like`` the transfers and slices are kept."""
-    most, poor = 0.0, 0
+    """All rules with all numbers of servers: one more may be worse, and many better.  Of ``like`` the transfers and slices are kept."""
     for servers in question.servers:
         if like.slices > 1 and servers == 1:
             continue
         slices = servers if like.slices > 1 else 1
-        rates = []
         for policy in policies(question):
             one = replace(policy, servers=servers, lossy=like.lossy, slices=slices, allow=question.allow)
-            seen = Seen(one, judge(one))
-            rates.append(seen.rate)
-            yield seen
-        poor = 0 if max(rates) * ENOUGH > most else poor + 1
-        most = max(most, *rates)
-        if poor == STEPS_OF_SERVERS:
-            return
+            yield Seen(one, judge(one))
 
 
 def _changes(question: Question, best: Seen) -> list[dict[str, Any]]:
@@ -156,7 +147,9 @@ def rules_of_policy(policy: Policy) -> Rules:
 
 def _plainest(seen: Sequence[Seen], question: Question) -> Seen:
     most = max(one.rate for one in seen)
-    return min((one for one in seen if one.rate >= ENOUGH * most), key=lambda one: (_cost(one.policy, question), -one.rate))
+    return min(
+        (one for one in seen if one.rate >= ENOUGH * most), key=lambda one: (_cost(one.policy, question), -one.rate)
+    )
 
 
 def _cost(policy: Policy, question: Question) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from headrace.core.policy import CHANGES, SLICE, TOGETHER, Policy
@@ -27,10 +27,18 @@ def explain(choice: Choice) -> str:
         f"chosen for {question.workers} workers: {said(best.policy)}",
         f"  {best.rate:,.4g} steps a second count; one takes {_time(best.outcome.times['mean'])}: {limit(best.outcome)}",
     ]
-    same = [one for one in choice.seen if replace(one.policy, servers=0, slices=1) == replace(best.policy, servers=0, slices=1)]
+    if question.own is None and best.policy.backups == FOLLOW:
+        lines.append("  while it trains, the number of backups follows the times that workers take")
+    same = [
+        one
+        for one in choice.seen
+        if replace(one.policy, servers=0, slices=1) == replace(best.policy, servers=0, slices=1)
+    ]
     same = [one for one in same if (one.policy.slices > 1) == (best.policy.slices > 1)]
     if len(question.servers) > 1:
-        lines += _compared("servers", [one for one in same if one is not best], best, lambda p: _count(p.servers, "server"))
+        lines += _compared(
+            "servers", [one for one in same if one is not best], best, lambda p: _count(p.servers, "server")
+        )
     else:
         lines.append(f"{_count(best.policy.servers, 'server')}: as you said")
     if question.own is not None:
@@ -38,18 +46,17 @@ def explain(choice: Choice) -> str:
     else:
         beside = [
             one for one in choice.seen
-            if one is not best and one.policy.mode is not None
-            and (one.policy.servers, one.policy.lossy, one.policy.slices)
+            if one is not best and (one.policy.servers, one.policy.lossy, one.policy.slices)
             == (best.policy.servers, best.policy.lossy, best.policy.slices)
         ]  # fmt: skip
         lines += _compared("modes", beside, best, mode_said)
-        if best.policy.backups == FOLLOW:
-            lines.append("  while it trains, the number of backups follows the times that workers take")
     lines += _compared("transfers and variables", _changed(choice), best, _transfers)
     never = [word for word in CHANGES if word not in question.allow]
     if never and question.own is None:
         listed = ", ".join(_CHANGE[word] for word in never)
-        lines.append(f"not tried, as they change what training computes: {listed}; --allow {','.join(never)} allows them")
+        lines.append(
+            f"not tried, as they change what training computes: {listed}; --allow {','.join(never)} allows them"
+        )
     return "\n".join(lines)
 
 
@@ -70,7 +77,11 @@ def mode_said(policy: Policy) -> str:
         words.append(f"quorum of {policy.quorum:.0%}")
     if policy.grace_ms:
         words.append(f"grace {policy.grace_ms:.3g} ms")
-    words += [f"{name}={value}" for name, value in (("staleness", policy.staleness), ("steps", policy.steps)) if value is not None]
+    words += [
+        f"{name}={value}"
+        for name, value in (("staleness", policy.staleness), ("steps", policy.steps))
+        if value is not None
+    ]
     return ", ".join(words)
 
 
@@ -84,13 +95,13 @@ def limit(outcome: Outcome) -> str:
     total = sum(outcome.causes.values()) or 1.0
     largest = sorted(outcome.causes, key=lambda name: -outcome.causes[name])[:2]
     late = 1 - outcome.counted / outcome.steps if outcome.steps else 0.0
-    words = " and ".join(f"{outcome.causes[name] / total:.0%} for {_CAUSES[name]}" for name in largest)
+    words = ", ".join(f"{outcome.causes[name] / total:.0%} into {_CAUSES[name]}" for name in largest)
     dropped = f"; {late:.0%} of the gradients come too late" if late >= 0.005 else ""
     old = f"; a gradient is {outcome.staleness:.1f} updates old" if outcome.staleness >= 0.05 else ""
-    return f"a step takes {words}{dropped}{old}"
+    return f"of a step goes {words}{dropped}{old}"
 
 
-def _compared(title, rows, best, name):  # type: ignore[no-untyped-def]
+def _compared(title: str, rows: Sequence[Seen], best: Seen, name: Callable[[Policy], str]) -> list[str]:
     if not rows:
         return []
     lines = [f"other {title}:"]
@@ -134,6 +145,3 @@ def _count(number: int, what: str) -> str:
 
 def _time(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
-
-
-__all__: Sequence[str] = ("explain", "limit", "mode_said", "said")

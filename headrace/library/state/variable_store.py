@@ -89,7 +89,9 @@ class VariableStore:
             "constraint": constraint, "synchronization": synchronization, "aggregation": aggregation,
         }  # fmt: skip
         is_scalar = isinstance(shape, Sequence) and not shape
-        if isinstance(partitioner, PolicyPartitioner) and partitioner.leaves_whole(shape, dtypes.as_dtype(dtype or dtypes.float32)):
+        if isinstance(partitioner, PolicyPartitioner) and partitioner.leaves_whole(
+            shape, dtypes.as_dtype(dtype or dtypes.float32)
+        ):
             partitioner = None
         if partitioner is not None and not is_scalar:
             if not callable(partitioner):
