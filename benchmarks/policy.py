@@ -16,7 +16,7 @@ import os
 import sys
 import time
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from statistics import median
 
 from benchmarks import _harness
@@ -178,9 +178,7 @@ def real(options):
                     samples = [tasks.rates(case, workers, options.seconds)["steps_per_s"] for _ in range(2)]
                     rates[workers, servers] = median(samples)
         for workers in options.workers:
-            judge = Simulated(
-                lambda _, n, *more: _simulate_jobs.null_job(case, n, machine), replace(where, workers=workers)
-            )
+            judge = Simulated(partial(_null_job, case, machine), replace(where, workers=workers))
             own = _simulate_jobs.Rules("async")
             choice = choose(Question(workers, tuple(options.servers), own=own), judge)
             measured = {f"{n} servers": rates[workers, n] for n in options.servers}
@@ -195,7 +193,7 @@ def real(options):
             for workers in options.workers:
                 for law in ("none", "one") if workers > 1 else ("none",):
                     slow = slow_of("one:4" if law == "one" else "none")
-                    judge = Simulated(lambda *key: job, replace(where, workers=workers, servers=2, slow=slow))
+                    judge = Simulated(partial(_always, job), replace(where, workers=workers, servers=2, slow=slow))
                     question = Question(workers, (2,), step=computing(job.step), slow_is_known=law != "none")
                     choice = choose(question, judge)
                     if options.explain:
@@ -210,6 +208,16 @@ def real(options):
         if tasks is not None:
             tasks.close()
     return rows
+
+
+def _null_job(case, machine, mode, servers, lossy, slices):
+    from benchmarks import _simulate_jobs
+
+    return _simulate_jobs.null_job(case, servers, machine)
+
+
+def _always(job, *key):
+    return job
 
 
 def _name(policy):

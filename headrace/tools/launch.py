@@ -2,8 +2,8 @@
 
 Every task runs the same script, with ``TF_CONFIG`` set and the flags that it defines of ``--job_name``, ``--task_index``,
 ``--ps_hosts``, ``--worker_hosts``.  With ``--auto`` the number of servers, and what `tf.train.replicas` with mode "auto" does,
-is chosen from a short profile (`headrace.tools.auto`).  A task that fails is started again, a few times.  The command ends when all workers have
-ended, or with the code of the first task that failed for good.
+are chosen from a short profile (`headrace.tools.auto`).  A task that fails is started again, a few times.  The command ends when
+all workers have ended, or with the code of the first task that failed for good.
 """
 
 from __future__ import annotations
@@ -84,19 +84,14 @@ def command(typer: Any) -> Callable[..., None]:
         working_dir=None, flags=None, wait=None, restarts=3, restart_window=600.0, auto=False, allow="", slow=None, link=None,
         measure=True, policy=None, dry_run=False,
     ):  # fmt: skip
-        options = dict(
-            workers=workers, chief=chief, gpus_per_worker=gpus_per_worker, cpus_per_worker=cpus_per_worker,
-            cpus_per_ps=cpus_per_ps, address=address, working_dir=working_dir, flags=flags, wait=wait, restarts=restarts,
-            restart_window=restart_window,
-        )  # fmt: skip
+        options = {
+            "workers": workers, "chief": chief, "gpus_per_worker": gpus_per_worker, "cpus_per_worker": cpus_per_worker,
+            "cpus_per_ps": cpus_per_ps, "address": address, "working_dir": working_dir, "flags": flags, "wait": wait,
+            "restarts": restarts, "restart_window": restart_window,
+        }  # fmt: skip
         if not auto:
-            for name, value in (
-                ("allow", allow),
-                ("slow", slow),
-                ("link", link),
-                ("policy", policy),
-                ("dry-run", dry_run),
-            ):
+            alone = {"allow": allow, "slow": slow, "link": link, "policy": policy, "dry-run": dry_run}
+            for name, value in alone.items():
                 if value:
                     print(f"headrace launch: --{name} is for --auto", file=sys.stderr)
                     raise typer.Exit(2)

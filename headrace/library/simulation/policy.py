@@ -80,7 +80,7 @@ def choose(question: Question, judge: Judge) -> Choice:
 
 
 def _servers(question: Question, like: Policy, judge: Judge) -> Iterator[Seen]:
-    """All rules with all numbers of servers: one more may be worse, and many better.  Of ``like`` the transfers and slices are kept."""
+    """All rules with all numbers of servers: one more may be worse, and many better.  ``like``: its transfers and slices."""
     for servers in question.servers:
         if like.slices > 1 and servers == 1:
             continue

@@ -136,7 +136,8 @@ def _changed(choice: Choice) -> list[Seen]:
 
 def _transfers(policy: Policy) -> str:
     bits = "16-bit transfers" if policy.lossy else "whole transfers"
-    return f"{bits}, {'large variables in pieces' if policy.slices > 1 else 'whole variables'}, {_count(policy.servers, 'server')}"
+    cut = "large variables in pieces" if policy.slices > 1 else "whole variables"
+    return f"{bits}, {cut}, {_count(policy.servers, 'server')}"
 
 
 def _count(number: int, what: str) -> str:
