@@ -28,7 +28,7 @@ from headrace.library.simulation.law import slow_of
 from headrace.library.simulation.modes import EVERY, build, instead, noting
 from headrace.library.simulation.planning import MINE, Asked, Planning
 from headrace.library.simulation.policy import FOLLOW, Question, choose, policies
-from headrace.library.simulation.reasons import explain, said
+from headrace.library.simulation.reasons import in_words, said
 from headrace.passes.cost.rates import USUAL
 
 SERVERS = (1, 2, 4, 8)
@@ -197,7 +197,7 @@ def real(options):
                     question = Question(workers, (2,), step=computing(job.step), slow_is_known=law != "none")
                     choice = choose(question, judge)
                     if options.explain:
-                        print(explain(choice))
+                        print(in_words(choice))
                     settings = {_name(one): one for one in [*policies(question), choice.best.policy]}
                     measured = {
                         name: _trained(tasks, model, one, workers, law, sleeps, options.seconds)

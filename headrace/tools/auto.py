@@ -22,7 +22,7 @@ from headrace.library.simulation.law import counts_of, link_of, slow_of
 from headrace.library.simulation.machines import machine
 from headrace.library.simulation.measure import measure, movers
 from headrace.library.simulation.policy import Choice, Question, choose
-from headrace.library.simulation.reasons import explain
+from headrace.library.simulation.reasons import in_words
 from headrace.library.train.replica.auto import checked_allow
 from headrace.passes.cost.rates import Link
 from headrace.tools.simulate_program import Plans, Wish, plan_elsewhere
@@ -60,8 +60,8 @@ class Profile:
         if plain and servers in self.plans.jobs and self.plans.auto is None:
             return self.plans.jobs[servers]
         policy = Policy(servers, lossy=lossy, slices=slices, allow=self.allow)
-        kind = mode if self.plans.auto is not None else ""
-        plans = plan_elsewhere(self._program, replace(self._wish, mode=kind, servers=(servers,)), policy)
+        family = mode if self.plans.auto is not None else ""
+        plans = plan_elsewhere(self._program, replace(self._wish, mode=family, servers=(servers,)), policy)
         return plans.jobs[servers]
 
 
@@ -120,7 +120,7 @@ def policy_for(program: Sequence[str], told: Told, path: str | None = None) -> P
     """Chooses, says so on stderr, and keeps the policy in a file if there is a ``path``."""
     print("headrace launch --auto: profiling a step", file=sys.stderr, flush=True)
     choice = choose_for(program, told)
-    print(explain(choice), file=sys.stderr, flush=True)
+    print(in_words(choice), file=sys.stderr, flush=True)
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(choice.best.policy.to_json() + "\n")

@@ -30,8 +30,8 @@ class Simulated:
 
     def __call__(self, policy: Policy) -> Outcome:
         if policy not in self._known:
-            kind = "sync" if policy.mode in TOGETHER else policy.mode
-            key = (kind, policy.servers, policy.lossy, policy.slices)
+            family = "sync" if policy.mode in TOGETHER else policy.mode
+            key = (family, policy.servers, policy.lossy, policy.slices)
             if key not in self._jobs:
                 self._jobs[key] = self.jobs(*key)
             job = self._jobs[key].with_rules(rules_of_policy(policy))

@@ -20,7 +20,7 @@ _CHANGE = {
 }  # fmt: skip
 
 
-def explain(choice: Choice) -> str:
+def in_words(choice: Choice) -> str:
     """Some lines for people."""
     best, question = choice.best, choice.question
     lines = [
@@ -125,13 +125,13 @@ def _against(one: Seen, best: Seen, gain: float) -> str:
 def _changed(choice: Choice) -> list[Seen]:
     """The best of each other kind of transfers and variables."""
     best = choice.best
-    kinds: dict[tuple[bool, bool], Seen] = {}
+    tops: dict[tuple[bool, bool], Seen] = {}
     for one in choice.seen:
-        kind = (one.policy.lossy, one.policy.slices > 1)
-        if kind not in kinds or one.rate > kinds[kind].rate:
-            kinds[kind] = one
-    kinds.pop((best.policy.lossy, best.policy.slices > 1), None)
-    return list(kinds.values())
+        pair = (one.policy.lossy, one.policy.slices > 1)
+        if pair not in tops or one.rate > tops[pair].rate:
+            tops[pair] = one
+    tops.pop((best.policy.lossy, best.policy.slices > 1), None)
+    return list(tops.values())
 
 
 def _transfers(policy: Policy) -> str:

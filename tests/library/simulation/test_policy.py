@@ -15,7 +15,7 @@ from headrace.library.simulation.judge import Simulated
 from headrace.library.simulation.law import Slow
 from headrace.library.simulation.outcome import Outcome
 from headrace.library.simulation.policy import FOLLOW, Question, choose, of_rules, policies, rules_of_policy
-from headrace.library.simulation.reasons import explain, limit
+from headrace.library.simulation.reasons import in_words, limit
 
 from .jobs import FREE, plain, together
 
@@ -126,7 +126,7 @@ def test_servers_with_the_real_simulator() -> None:
     own = replace(QUESTION, own=Rules("async"), servers=(1, 2, 4))
     choice = choose(own, Simulated(lambda mode, n, *more: jobs[n], Cluster(8, 1, cores=1, tolls=FREE), events=4000))
     assert choice.best.policy.servers == 4
-    text = explain(choice)
+    text = in_words(choice)
     assert "4 servers, mode 'async'" in text and "  1 server: " in text and "as the program says" in text
 
 
@@ -134,7 +134,7 @@ def test_the_explanation() -> None:
     choice = choose(
         QUESTION, judged(lambda p: {1: 100, 2: 200, 4: 204, 8: 150}[p.servers] * (1 + 0.1 * (p.backups == 1)))
     )
-    lines = explain(choice).splitlines()
+    lines = in_words(choice).splitlines()
     assert lines[0] == "chosen for 8 workers: 2 servers, mode 'backup', backups=1"
     assert (
         lines[1]
