@@ -150,3 +150,10 @@ def test_the_explanation() -> None:
         "of a step goes 60% into the network, 40% into the worker's own work; 20% of the gradients come too late; a gradient "
         "is 2.0 updates old"
     )
+
+
+def test_backups_that_follow_are_judged_after_they_have_followed() -> None:
+    job, where = together(Rules("sync")), Cluster(8, 1, tolls=FREE, slow=Slow("one", 4.0))
+    judge = Simulated(lambda *key: job, where, events=1)  # as few steps as there are
+    follows, waits = (judge(Policy(mode="backup", backups=n)).useful for n in (FOLLOW, 0))
+    assert follows > 2 * waits
