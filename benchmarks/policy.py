@@ -1,11 +1,11 @@
 """The automatic policy against the best of a hand grid: how much slower is what it chooses?
 
-Four models x 8 and 32 workers x three laws of slow steps, simulated.  The policy looks at what it looks at in
+Four models, eight workers (`--workers` takes more), three laws of slow steps, simulated.  The policy looks at what it looks at in
 `headrace launch --auto`; the grid has all numbers of servers and more settings, and both are judged with other random
 numbers than those that the policy has seen.  Three rows for each: the law is told; nobody tells it, so that the policy chooses
 for equal workers; all that changes what is computed is allowed, and the grid has it too.
 
-`--real` measures instead, with processes of this machine for all tasks: servers for null steps, modes for two small models,
+`--real` measures instead, with processes of this machine for all tasks: servers for null steps, modes for a small model,
 with and without a worker that is four times as slow.
 """
 
@@ -297,7 +297,7 @@ def main(argv=None):
         options.workers = options.workers or (4, 12)
         rows = real(options)
     else:
-        rows = simulated(options.models or MODELS, options.workers or (8, 32), options.slow, options.events)
+        rows = simulated(options.models or MODELS, options.workers or (8,), options.slow, options.events)
     print(report(rows))
     print(f"{time.monotonic() - begin:.0f} s")
     result = {"cores": len(os.sched_getaffinity(0)), "events": options.events, "rows": rows}
