@@ -15,6 +15,7 @@ ON_REQUEST = (
     "kill",
     "overlap",
     "picture",
+    "policy",
     "report",
     "simulate",
     "soak",

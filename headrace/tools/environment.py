@@ -17,6 +17,7 @@ VARIABLES: Final = {
     "HEADRACE_LEAVE_SECONDS": "how long a step may take after SIGTERM",
     "HEADRACE_LOST_SECONDS": "the silence after which a task is lost; the same on all tasks",
     "HEADRACE_PASSES_OFF": "passes to leave out, with commas",
+    "HEADRACE_POLICY": "what headrace launch --auto chose for a job, as JSON or a file with it; the same on all tasks",
     "HEADRACE_PRECISION": "highest, high or medium: float32 products on CUDA; bfloat16 or float16: mixed precision",
     "HEADRACE_PROCESS_SETTINGS": "off: no setting of the whole process is changed",
     "HEADRACE_TASKS_FILE": "where a server notes the tasks that it has taken over, for when it is started again",

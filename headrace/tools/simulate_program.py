@@ -13,12 +13,10 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from statistics import median
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +29,7 @@ from headrace.cluster.ray_engine.program import TaskName, arguments_for, flags_o
 from headrace.cluster.server import Server
 from headrace.core.dtypes import string
 from headrace.core.errors import OpError, OutOfRangeError
+from headrace.core.policy import VARIABLE, Policy
 from headrace.library.control.dependency import no_op
 from headrace.library.scope import control_dependencies
 from headrace.library.simulation.job import Job, Rules, computing, job_of, scaled
@@ -39,12 +38,13 @@ from headrace.library.simulation.machines import machine
 from headrace.library.simulation.modes import EVERY, Noted, build, instead, noting, own_rules, trained_by
 from headrace.library.simulation.planning import MINE, Asked, Planning, servers_of
 from headrace.library.train.coordinator import Coordinator
+from headrace.library.train.replica.auto import Auto
 from headrace.library.train.replica.device_setter import replica_device_setter
 from headrace.resources.state.replicas.replicas import Replicas
 from headrace.tools.explain import Choice, Watch, run_up_to
+from headrace.tools.step_time import LARGEST, alone, median_time
 from headrace.tools.watch import Call, is_main
 
-WARM, MOST_RUNS, MOST_SECONDS = 3, 12, 2.0  # of a step that is timed
 LEAST_OWN: Final = 0.1  # of a step counts at least as computing, so that noise makes no step of nothing
 _HOSTS: Final = "{job}{index}.simulated:2222"
 
@@ -54,7 +54,8 @@ class Plans:
     """What a program gives: a job for each number of servers.
 
     ``scale``: how many times as long a step takes here as its costs say; 0: nobody has tried.  ``clustered``: the program is for
-    a cluster, so that each number of servers needs a run of its own.
+    a cluster, so that each number of servers needs a run of its own.  ``trains``: with so many optimizers; ``own``: rules of
+    the first, and ``auto`` what it may choose, if its mode is "auto".
     """
 
     jobs: dict[int, Job] = field(default_factory=dict)
@@ -63,11 +64,17 @@ class Plans:
     title: str = ""
     mode: str = ""
     clustered: bool = False
+    trains: int = 0
+    own: Rules | None = None
+    auto: Auto | None = None
 
 
 @dataclass(frozen=True)
 class Wish:
-    """``mode``: "" for the program's own.  ``every``: steps between averages.  ``scale``: known already; 0: to be found."""
+    """``mode``: "" for the program's own.  ``every``: steps between averages.  ``scale``: known already; 0: to be found.
+
+    ``times``: the step of a program for a cluster is timed too, by itself.
+    """
 
     servers: tuple[int, ...]
     workers: int = 1
@@ -77,6 +84,7 @@ class Wish:
     accelerator: str = ""
     step: int | None = None
     fetch: str | None = None
+    times: bool = False
 
 
 class Refused(Exception):
@@ -111,10 +119,16 @@ class _Planner(Watch):
         number = list(self.requests).index(request) + 1
         plans.title, plans.clustered = f"Request {number}: {self.requests[request]}", session in _standing_in
         flat = Fetches(session.graph, fetches)
-        feeds = tuple((tensor, np.shape(value)) for tensor, value in expand_feeds(session.graph, feed_dict or {}))
+        fed = dict(expand_feeds(session.graph, feed_dict or {}))
+        feeds = tuple((tensor, np.shape(value)) for tensor, value in fed.items())
         asked = Asked(feeds, tuple(flat.tensors), tuple(flat.targets))
         applied = trained_by(self.noted.applied, asked)
         own = own_rules(applied[0]) if applied else None
+        plans.trains, plans.own = len(applied), own
+        auto = getattr(applied[0].optimizer, "_auto", None) if applied else None
+        if auto is not None:
+            numbers = {name: value for name, value in auto.given.items() if name != "outer"}
+            plans.auto = replace(auto, given=numbers)
         plans.mode = wish.mode or ("async" if own is None else own.mode)
         planning = Planning(
             session.graph, machine(), session._config, wish.accelerator, session._master.planner.options
@@ -124,13 +138,15 @@ class _Planner(Watch):
             took = 0.0
             plain = not applied or not hasattr(applied[0].optimizer, "_opt")
             if not plans.scale and not plans.clustered and plain:
-                plans.step = _timed(call)
-                took = max(
-                    plans.step - _timed(_nothing(session)), LEAST_OWN * plans.step
-                )  # the rest is one of the tolls
+                plans.step = median_time(call)
+                nothing = median_time(_nothing(session))  # one of the tolls
+                took = max(plans.step - nothing, LEAST_OWN * plans.step)
             self.over.set()  # from now on the graph is not as threads of the program know it
             if took:
                 plans.scale = took / max(computing(planning.plan(asked, 0).steps), 1e-9)
+            elif not plans.scale and wish.times:
+                plans.step, costs = self._alone(planning, asked, fed, applied)
+                plans.scale = plans.step / max(costs, 1e-9)
             for servers in wish.servers[:1] if plans.clustered else wish.servers:
                 plans.jobs[servers] = self._job(planning, asked, applied, servers)
         finally:
@@ -177,6 +193,23 @@ class _Planner(Watch):
         )  # fmt: skip
         return job if rules is None else job.with_rules(rules)
 
+    def _alone(
+        self, planning: Planning, asked: Asked, fed: dict[Any, Any], applied: Sequence[Any]
+    ) -> tuple[float, float]:
+        """Seconds of the step without a cluster, measured and by its costs; 0 where it cannot run so, which is said."""
+        there = max(1, servers_of(planning.graph))
+        try:
+            size = sum(planning.plan(asked, there).state)
+            if size > LARGEST:
+                raise ValueError(f"its variables take {size / 1e9:.0f} GB")
+            return alone(planning, asked, fed, applied)
+        except (OpError, ValueError) as e:
+            said = (str(e).splitlines() or [""])[0]
+            print(
+                f"headrace {self.command}: the step is not timed here, its costs are computed: {said}", file=sys.stderr
+            )
+            return 0.0, 0.0
+
     def _scaled(self, planning: Planning, asked: Asked, servers: int, scale: float) -> Any:
         planned = planning.plan(asked, servers)
         return replace(planned, steps=scaled(planned.steps, scale))
@@ -189,18 +222,6 @@ def _nothing(session: BaseSession) -> Call:
     with graph.as_default(), control_dependencies(None):
         nothing = no_op("simulated_nothing")
     return lambda **options: session.run(nothing)
-
-
-def _timed(call: Call) -> float:
-    """Seconds of the program's step on this machine."""
-    for _ in range(WARM):
-        call()
-    times: list[float] = []
-    while len(times) < MOST_RUNS and sum(times) < MOST_SECONDS:
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return median(times)
 
 
 def plan_program(program: Sequence[str], wish: Wish) -> Plans:
@@ -216,15 +237,18 @@ def plan_program(program: Sequence[str], wish: Wish) -> Plans:
     return watch.plans
 
 
-def plan_elsewhere(program: Sequence[str], wish: Wish) -> Plans:
-    """The same in a process of its own."""
+def plan_elsewhere(program: Sequence[str], wish: Wish, policy: Policy | None = None) -> Plans:
+    """The same in a process of its own, which is told the policy."""
     text = json.dumps(asdict(wish))
     command = [sys.executable, "-m", "headrace.tools.simulate_program", text, *program]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    environment = os.environ if policy is None else {**os.environ, VARIABLE: policy.to_json()}
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False, env=environment)
     if done.returncode:
         raise SystemExit(done.returncode)
     plain = json.loads(done.stdout)
     plain["jobs"] = {int(servers): job_of(job) for servers, job in plain["jobs"].items()}
+    plain["own"] = plain["own"] and Rules(**plain["own"])
+    plain["auto"] = plain["auto"] and Auto(**{**plain["auto"], "allow": tuple(plain["auto"]["allow"])})
     return Plans(**plain)
 
 

@@ -12,6 +12,7 @@ from headrace.library.simulation.job import WORKER, Job
 from headrace.library.simulation.law import Slow
 from headrace.library.simulation.machine import Simulation
 from headrace.library.simulation.outcome import Outcome, outcome_of
+from headrace.resources.state.replicas.machine import LOOK_EVERY
 
 ROUNDS: Final = 40  # steps of each worker that are counted
 EVENTS: Final = 200_000  # of one cluster; what is larger is looked at for fewer steps
@@ -42,7 +43,9 @@ def run(job: Job, cluster: Cluster, seed: int = 0, rounds: int = 0, events: int 
     least = 4 * job.every
     if not rounds:
         rounds = max(least, min(ROUNDS * job.every, events // (parts * 2 * cluster.workers)))
-    counts = Simulation(job, cluster, seed).run(rounds, max(2, rounds // 8))
+    follows = job.rules.backups is not None and job.rules.backups < 0
+    before = LOOK_EVERY + 2 if follows else 2  # until the number of backups is chosen
+    counts = Simulation(job, cluster, seed).run(rounds, max(before, rounds // 8))
     return outcome_of(counts, memory_of(job, cluster, counts.most), goodput_of(job, cluster), job.rules.gathers)
 
 

@@ -23,6 +23,7 @@ from headrace.core.dtypes import DType
 from headrace.graph import context, convert
 from headrace.graph.build import graph_of_inputs
 from headrace.graph.collection import GraphKeys
+from headrace.library.state.policy_partitioner import policy_partitioner
 from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization, install_scope_choice
 from headrace.library.state.variable_store import AUTO_REUSE, ReuseMode, VariableStore
 
@@ -200,7 +201,7 @@ class _ScopeStore(threading.local):
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
-        self.current = VariableScope(False)
+        self.current = VariableScope(False, partitioner=policy_partitioner())
 
     def open(self, name: str) -> None:
         self.counts[name] = self.counts.get(name, 0) + 1

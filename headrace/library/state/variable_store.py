@@ -21,6 +21,7 @@ from headrace.library.scope import init_scope
 from headrace.library.state.initializers import GlorotUniform, Zeros
 from headrace.library.state.partitioned_variable import PartitionedVariable
 from headrace.library.state.partitioner import PartitionInfo, call_partitioner, slices
+from headrace.library.state.policy_partitioner import PolicyPartitioner
 from headrace.library.state.variable import Variable
 from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization, trainable_value
 from headrace.library.state.variable_def import SaveSliceInfo
@@ -88,6 +89,10 @@ class VariableStore:
             "constraint": constraint, "synchronization": synchronization, "aggregation": aggregation,
         }  # fmt: skip
         is_scalar = isinstance(shape, Sequence) and not shape
+        if isinstance(partitioner, PolicyPartitioner) and partitioner.leaves_whole(
+            shape, dtypes.as_dtype(dtype or dtypes.float32)
+        ):
+            partitioner = None
         if partitioner is not None and not is_scalar:
             if not callable(partitioner):
                 raise ValueError(f"Partitioner must be callable, but received: {partitioner!r}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from headrace.graph.added_attr import LOSSY
 from headrace.graph.context import get_default_graph
@@ -24,3 +25,11 @@ def lossy_transfers() -> Iterator[None]:
     """
     with get_default_graph()._adding(lambda op_type: {LOSSY: True}):
         yield
+
+
+def make_lossy(grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
+    """Says of gradients, and of what is read of their variables, that they may travel as 16 bits."""
+    for gradient, variable in grads_and_vars:
+        if gradient is not None:
+            getattr(gradient, "values", gradient).op._set_attr(LOSSY, True)  # rows have indices, which stay whole
+            variable.op._set_attr(LOSSY, True)

@@ -5,12 +5,16 @@ Here are the modes and their arguments; `replicas_optimizer` and `local_steps` h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from headrace.core.policy import told
 from headrace.core.source import at
+from headrace.library import log
 from headrace.library.train.optimizer.optimizer import Optimizer
 from headrace.library.train.replica.all_reduce import AllReduceOptimizer
+from headrace.library.train.replica.auto import TAKES, Auto, checked_allow, settle
 from headrace.library.train.replica.local_steps import LocalStepsOptimizer
 from headrace.library.train.replica.replicas_optimizer import ReplicasOptimizer
 from headrace.library.train.replica.sync_replicas_optimizer import SyncReplicasOptimizer
@@ -21,21 +25,20 @@ DENSE: Final = ("servers", "all_reduce")
 
 @dataclass(frozen=True, slots=True)
 class _Mode:
-    """What a mode takes besides ``workers`` and ``elastic``, and whether it gathers; whether what it gathers are gradients."""
+    """Whether a mode gathers, and whether what it gathers are gradients; what it requires of the arguments in `TAKES`."""
 
     gathers: bool
     sums: bool = False
-    takes: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
 
 
 MODES: Final = {
     "async": _Mode(gathers=False),
-    "stale": _Mode(gathers=False, takes=("staleness",), requires=("staleness",)),
+    "stale": _Mode(gathers=False, requires=("staleness",)),
     "sync": _Mode(gathers=True, sums=True),
-    "backup": _Mode(gathers=True, sums=True, takes=("backups",)),
-    "quorum": _Mode(gathers=True, sums=True, takes=("quorum", "grace_ms"), requires=("quorum",)),
-    "local": _Mode(gathers=True, takes=("steps", "outer"), requires=("steps",)),
+    "backup": _Mode(gathers=True, sums=True),
+    "quorum": _Mode(gathers=True, sums=True, requires=("quorum",)),
+    "local": _Mode(gathers=True, requires=("steps",)),
 }
 
 
@@ -43,7 +46,7 @@ def replicas(
     optimizer: Optimizer, mode: str = "async", workers: int = 1, *, backups: int | str | None = None,
     staleness: int | None = None, quorum: int | None = None, grace_ms: float | None = None,
     steps: int | None = None, outer: Optimizer | None = None, dense: str = "servers", elastic: bool = True,
-    name: str = "replicas",
+    allow: str | Sequence[str] = (), name: str = "replicas",
 ) -> ReplicasOptimizer:  # fmt: skip
     """An optimizer that trains a model with several workers, each of which runs the same program.
 
@@ -58,6 +61,9 @@ def replicas(
     - "local": each worker trains a copy of the trainable variables.  After ``steps`` steps the variables become the mean of the
       copies of all workers, or ``outer``, an optimizer, takes the way from the variables to that mean for a gradient; then the
       copies become the variables.  An update counts for ``steps`` global steps.
+    - "auto": what ``headrace launch --auto`` has chosen for the job; without it "backup" with ``backups="auto"``.  One of "sync",
+      "backup" and "quorum", which make one update of the gradients of many workers; others only if ``allow`` has them.
+      Arguments of modes that are passed stay as they are.
 
     ``dense``, in the modes "sync", "backup" and "quorum": where gradients that are tensors are summed.  With "servers" each
     worker sends them to the servers of their variables, and reads all variables there.  With "all_reduce" workers sum them among
@@ -72,7 +78,7 @@ def replicas(
 
     Args:
       optimizer: The optimizer that applies the gradients.
-      mode: "async", "stale", "sync", "backup", "quorum" or "local".
+      mode: "async", "stale", "sync", "backup", "quorum", "local" or "auto".
       workers: The number of workers that run the program.
       backups: The number of gradients to do without, or "auto"; in the mode "backup" only.
       staleness: How many steps a worker may be ahead; the mode "stale" needs it.
@@ -82,6 +88,8 @@ def replicas(
       outer: An optimizer for the mean of the copies; in the mode "local" only.
       dense: Where gradients are summed: "servers" or "all_reduce".
       elastic: Whether updates go on without workers that are lost.
+      allow: What "auto" may choose though it changes what training computes: the modes "async", "stale" and "local", "lossy"
+        for gradients and variables that travel as 16 bits, and "partition" for large variables in pieces.
       name: By which the workers of one training find each other.
 
     Returns:
@@ -100,21 +108,27 @@ def replicas(
     _check_optimizer("optimizer", optimizer)
     if outer is not None:
         _check_optimizer("outer", outer)
-    if mode not in MODES:
-        raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}; got {mode!r} {at()}")
+    if mode not in (*MODES, AUTO):
+        raise ValueError(f"mode must be one of {', '.join(map(repr, (*MODES, AUTO)))}; got {mode!r} {at()}")
     if dense not in DENSE:
         raise ValueError(f"dense must be 'servers' or 'all_reduce', got {dense!r} {at()}")
     all_reduce = dense == "all_reduce"
-    if all_reduce and not MODES[mode].sums:
+    if all_reduce and mode != AUTO and not MODES[mode].sums:
         modes = ", ".join(repr(other) for other, what in MODES.items() if what.sums)
         raise ValueError(f"dense='all_reduce' is for the modes {modes}, and the mode is {mode!r} {at()}")
     _check_number("workers", workers, 1)
     given: dict[str, Any] = {
         "backups": backups, "staleness": staleness, "quorum": quorum, "grace_ms": grace_ms, "steps": steps, "outer": outer,
     }  # fmt: skip
+    allowed = checked_allow(allow)
+    if mode == AUTO:
+        auto = Auto(allowed, {key: value for key, value in given.items() if value is not None}, all_reduce)
+        return _automatic(optimizer, auto, workers, dense, elastic, name)
+    if allowed:
+        raise ValueError(f"allow is an argument of mode 'auto', and the mode is {mode!r} {at()}")
     for key, value in given.items():
-        if value is not None and key not in MODES[mode].takes:
-            modes = ", ".join(repr(other) for other, what in MODES.items() if key in what.takes)
+        if value is not None and key not in TAKES[mode]:
+            modes = ", ".join(repr(other) for other, takes in TAKES.items() if key in takes)
             raise ValueError(f"{key} is an argument of mode {modes}, and the mode is {mode!r} {at()}")
         if value is None and key in MODES[mode].requires:
             raise ValueError(f"mode {mode!r} needs {key} {at()}")
@@ -143,6 +157,18 @@ def replicas(
     if steps is None:
         return (AllReduceOptimizer if all_reduce else ReplicasOptimizer)(optimizer, rule, name)
     return LocalStepsOptimizer(optimizer, rule, name, steps, outer)
+
+
+def _automatic(
+    optimizer: Optimizer, auto: Auto, workers: int, dense: str, elastic: bool, name: str
+) -> ReplicasOptimizer:
+    """The optimizer of the mode that was chosen; it remembers that it was."""
+    settled = settle(auto, workers, told())
+    said = "".join(f", {key}={value!r}" for key, value in settled.arguments.items())
+    log.info("replicas %r: mode %r%s; %s", name, settled.mode, said, settled.why)
+    made = replicas(optimizer, settled.mode, workers, **settled.arguments, dense=dense, elastic=elastic, name=name)
+    made._auto, made._lossy = auto, settled.lossy
+    return made
 
 
 def _check_optimizer(name: str, value: Any) -> None:

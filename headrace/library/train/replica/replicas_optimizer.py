@@ -27,8 +27,10 @@ from headrace.library.state.assign import assign
 from headrace.library.state.global_step import get_global_step
 from headrace.library.state.variable import Variable
 from headrace.library.state.variables import is_variable_initialized
+from headrace.library.train.lossy import make_lossy
 from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
 from headrace.library.train.queue_runner import QueueRunner, add_queue_runner
+from headrace.library.train.replica.auto import Auto
 from headrace.library.train.replica.copies import read
 from headrace.library.train.replica.finishing import Writes
 from headrace.library.train.replica.replicas_hook import ReplicasHook
@@ -113,6 +115,8 @@ class ReplicasOptimizer(Optimizer):
         self._opt = optimizer
         self._rule = rule
         self._replica: Any = None
+        self._auto: Auto | None = None  # what the program has asked for, where its mode was "auto"
+        self._lossy = False
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> GradsAndVars:
         """What ``compute_gradients`` of the wrapped optimizer gives: the gradients of this worker alone."""
@@ -135,6 +139,8 @@ class ReplicasOptimizer(Optimizer):
             raise ValueError(
                 f"replicas count updates by the global step: pass global_step=tf.train.get_or_create_global_step() {at()}"
             )
+        if self._lossy:
+            make_lossy(pairs)
         with name_scope(None, self._name):
             self._join(pairs, step)
             return self._step(pairs, step, name)
