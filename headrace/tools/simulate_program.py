@@ -141,12 +141,12 @@ class _Planner(Watch):
                 plans.step = median_time(call)
                 nothing = median_time(_nothing(session))  # one of the tolls
                 took = max(plans.step - nothing, LEAST_OWN * plans.step)
-            self.over.set()  # from now on the graph is not as threads of the program know it
-            if took:
-                plans.scale = took / max(computing(planning.plan(asked, 0).steps), 1e-9)
             elif not plans.scale and wish.times:
                 plans.step, costs = self._alone(planning, asked, fed, applied)
                 plans.scale = plans.step / max(costs, 1e-9)
+            self.over.set()  # from now on the graph is not as threads of the program know it
+            if took:
+                plans.scale = took / max(computing(planning.plan(asked, 0).steps), 1e-9)
             for servers in wish.servers[:1] if plans.clustered else wish.servers:
                 plans.jobs[servers] = self._job(planning, asked, applied, servers)
         finally:

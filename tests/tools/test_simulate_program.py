@@ -55,7 +55,7 @@ def test_a_step_without_an_optimizer() -> None:
 def test_what_a_step_costs_beside_its_nodes_is_not_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
     """That is one of the tolls of a cluster, where it would count again."""
     taken = iter([0.010, 0.004, 0.010, 0.0099])  # the step, and one of nothing; then noise
-    monkeypatch.setattr(simulate_program, "_timed", lambda call: next(taken))
+    monkeypatch.setattr(simulate_program, "median_time", lambda call: next(taken))
     y = tf.constant(1.0) + tf.random_uniform([])
     with tf.Session() as session:
         plans = [planner_at(session, y, None).plans for _ in range(2)]

@@ -14,7 +14,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import SparseTensor
 from headrace.library.control.dependency import group, no_op
-from headrace.library.scope import add_to_collection, get_collection, init_scope, name_scope
+from headrace.library.scope import add_to_collection, colocate_with, get_collection, init_scope, name_scope
 from headrace.library.state.saveable_object import SaveableObject, SaveSpec
 
 _numbers = itertools.count()
@@ -103,7 +103,8 @@ class _Handled(LookupInterface):
             return raw_ops.LookupTableSizeV2(self.resource_handle)
 
     def _export(self, name: str | None, default: str) -> tuple[Tensor, Tensor]:
-        with name_scope(name, f"{self.name}_{default}", [self.resource_handle]):
+        scope = name_scope(name, f"{self.name}_{default}", [self.resource_handle])
+        with scope, colocate_with(self.resource_handle.op):
             keys, values = raw_ops.LookupTableExportV2(self.resource_handle, self._key_dtype, self._value_dtype)
             keys.set_shape([None])
             values.set_shape([None] if not getattr(self, "_default_value", values).shape.ndims else [None, None])
@@ -395,7 +396,7 @@ class _Entries(SaveableObject):
         self._handle = table.resource_handle
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
-        with context.get_default_graph().colocate_with(self._handle.op):
+        with colocate_with(self._handle.op):
             return raw_ops.LookupTableImportV2(self._handle, *restored_tensors)
 
 

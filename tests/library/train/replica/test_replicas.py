@@ -514,7 +514,7 @@ def test_workers_that_differ_are_refused(server: Any, arguments: dict[str, Any],
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"mode": "fast"}, "mode must be one of 'async', 'stale', 'sync', 'backup', 'quorum', 'local'; got 'fast'"),
+        ({"mode": "fast"}, "mode must be one of 'async', 'stale', 'sync', 'backup', 'quorum', 'local', 'auto'; got 'fast'"),
         ({"workers": 0}, "workers must be a whole number of at least 1, got 0"),
         ({"mode": "sync", "backups": 1}, "backups is an argument of mode 'backup', and the mode is 'sync'"),
         ({"mode": "stale"}, "mode 'stale' needs staleness"),
