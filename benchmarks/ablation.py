@@ -23,7 +23,7 @@ from benchmarks import _harness
 from benchmarks._peers import workload
 
 PASSES = (
-    "raise_primitives", "fold_shapes", "fold", "trim", "simplify", "cse", "pool_first", "trim_stashes", "project_inputs",
+    "raise_primitives", "fold_shapes", "fold", "trim", "simplify", "cse", "trim_stashes", "project_inputs",
     "defer_sums", "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "unroll", "pass_on",
     "sink", "arrays", "attention",
 )  # fmt: skip

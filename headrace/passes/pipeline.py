@@ -36,7 +36,6 @@ from headrace.passes.observe import Observe, collect, observe
 from headrace.passes.pass_on import CARRIERS, pass_on
 from headrace.passes.place import place
 from headrace.passes.placement.policy import Policy
-from headrace.passes.pool_first import pool_first
 from headrace.passes.portable import copy_of
 from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
@@ -259,7 +258,6 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("trim", Stage.REWRITE, _plain(trim), SIMPLIFY),  # now that devices are known
     Pass("mixed_precision", Stage.REWRITE, _mix, ("half",)),
     Pass("attention", Stage.REWRITE, _attention, REWRITE),
-    Pass("pool_first", Stage.REWRITE, _plain(pool_first), REWRITE),
     Pass("trim_stashes", Stage.REWRITE, _plain(trim_stashes), SIMPLIFY),
     Pass("project_inputs", Stage.REWRITE, _plain(project_inputs), REWRITE),
     Pass("defer_sums", Stage.REWRITE, _plain(defer_sums), REWRITE),
