@@ -31,7 +31,11 @@ def images(tf, folder):
         return tf.cast(image, tf.float32) / 255.0
 
     names = sorted(glob.glob(f"{folder}/*.jpg"))
-    return tf.data.Dataset.from_tensor_slices(names).shuffle(len(names), seed=1).map(load, AHEAD).batch(32)
+    dataset = tf.data.Dataset.from_tensor_slices(names).shuffle(len(names), seed=1).map(load, AHEAD).batch(32)
+    options = tf.data.Options()
+    if hasattr(options, "processes"):  # Headrace's: its threads share one interpreter
+        options.processes = 2
+    return dataset.with_options(options)
 
 
 def table(tf, folder):
