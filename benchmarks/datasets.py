@@ -3,8 +3,8 @@ of a step's time that it waits for them.
 
 Side by side with tf.data (TensorFlow, compat.v1) in an environment of its own (`--tf-python`, $HEADRACE_TF_PYTHON, else one is
 made in `.bench`), and with torch's DataLoader without and with two processes.  All read the same files.  A call is one epoch.
-Headrace decodes the JPEG files in two processes (`options.processes`), like torch's second row, and with the extra `images`; its other
-rows use threads only.
+Headrace decodes the JPEG files in two processes (`options.processes`), like torch's second row, and with the extra `images`;
+its other rows use threads only.
 The waiting is measured with a step that multiplies matrices for some milliseconds: what an epoch takes beyond its steps.
 """
 
