@@ -59,10 +59,14 @@ class InProcessEndpoint:
         if address is not None:
             host, port = split_address(address)
             self.address = f"{host}:{port or next(_ports)}"
-            if network.setdefault(self.address, self) is not self:
-                raise AlreadyExistsError(None, None, f"{self.address} cannot be bound: it is in use")
         self.loop = IOLoop("headrace-in-process", self._end)
         self.loop.thread.start()
+        if (
+            self.address is not None and network.setdefault(self.address, self) is not self
+        ):  # from now on others find it
+            taken, self.address = self.address, None
+            self.loop.stop()
+            raise AlreadyExistsError(None, None, f"{taken} cannot be bound: it is in use")
 
     def connect(self, address: str, timeout: float | None = None) -> Peer:
         split_address(address)
