@@ -161,52 +161,6 @@ class Statistics(Request):
     handle: int
 
 
-class TraceSteps(Request):
-    """Traces steps of all sessions: so many of each partition, from now on and for so long at most.
-
-    ``asker``: known to nobody else.  While somebody's steps are traced, another one is refused; the same one gets as many again.
-    """
-
-    quick = True
-    asker: str
-    steps: int
-    seconds: float
-
-
-class TracedPiece(msgspec.Struct):
-    """A `runtime.session.step_tracer.TracedStep`, with StepStats as protobuf writes them; ``lines``: of the program, by node."""
-
-    session: str
-    step: int
-    request: int
-    tasks: list[str]
-    parts: int
-    writes: bool
-    began: int
-    ended: int
-    statistics: bytes
-    lines: dict[str, str]
-
-
-class Traces(Answer):
-    """What was traced since the last one, and the task's time of day in nanoseconds.
-
-    ``writing``: sessions with steps that write variables here, traced or still to be.
-    """
-
-    traces: list[TracedPiece]
-    now: int
-    writing: list[str]
-
-
-class TakeTraces(Request):
-    """What has `TraceSteps` of the same asker traced?  ``ends``: and no more."""
-
-    answer = Traces
-    asker: str
-    ends: bool
-
-
 class Holders(Answer):
     """Who holds memory: what `headrace.resources.state.holder.Holder` has, in its order."""
 
@@ -472,7 +426,8 @@ class EndSessions(Request):
     holder: str
 
 
-def _decoder(struct: type[Request]) -> Decode:
+def decoder(struct: type[Request]) -> Decode:
+    """What makes a request of the bytes that a sender has sent; InvalidArgumentError says what is wrong with them."""
     decode = msgspec.msgpack.Decoder(struct).decode
 
     def decoded(data: Any, sender: str) -> Request:
@@ -484,8 +439,6 @@ def _decoder(struct: type[Request]) -> Decode:
     return decoded
 
 
-REQUESTS: Final = {one.method: one for one in Request.__subclasses__()}
-DECODERS: Final = {method: _decoder(one) for method, one in REQUESTS.items()}  # for an endpoint that serves tasks
 Answered = Callable[[Any, list[Any], OpError | None], None]
 
 

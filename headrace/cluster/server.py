@@ -151,7 +151,7 @@ class Server:
             self._service.endpoint = open_endpoint(
                 self._service.handle, self._home, lost=self._service.lost, limits=limits(),
                 data_port=self._data_port(takeovers.server), failed=self._worker.fail,
-                decoders=importlib.import_module("headrace.cluster.request").DECODERS,
+                decoders=importlib.import_module("headrace.cluster.requests").DECODERS,
             )  # fmt: skip
         except BaseException as e:
             self._withdraw()

@@ -61,10 +61,8 @@ from headrace.cluster.request import (
     Take,
     TakenOver,
     TakeOver,
-    TakeTraces,
     Trace,
     Traced,
-    TraceSteps,
     Waiting,
     Waits,
     Watch,
@@ -80,6 +78,7 @@ from headrace.cluster.session_config import from_plain
 from headrace.cluster.sessions import RemoteSession, Sessions
 from headrace.cluster.status import process_status, transport_status, worker_status
 from headrace.cluster.step_traces import StepTraces
+from headrace.cluster.trace_request import TakeTraces, TraceSteps
 from headrace.cluster.transport.interface import CLOSED, Fail, Peer, Reply, Transport
 from headrace.cluster.visitors import Visitors, followed
 from headrace.core import errors

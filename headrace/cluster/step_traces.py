@@ -6,7 +6,7 @@ import threading
 from time import time_ns
 from typing import Final
 
-from headrace.cluster.request import TracedPiece, Traces
+from headrace.cluster.trace_request import TracedPiece, Traces
 from headrace.core import errors
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.session.step_tracer import StepTracer

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from headrace.cluster.clock import Clock
 from headrace.cluster.overview import Overview
-from headrace.cluster.request import TakeTraces, TracedPiece, TraceSteps
+from headrace.cluster.trace_request import TakeTraces, TracedPiece, TraceSteps
 from headrace.core.errors import InvalidArgumentError, OpError
 from headrace.core.proto import protos
 from headrace.library.testing.profiler.findings import Event, find

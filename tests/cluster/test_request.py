@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.cluster.request import REQUESTS, Register, parsed
+from headrace.cluster.request import Register, parsed
+from headrace.cluster.requests import REQUESTS
 from headrace.cluster.service import _METHODS
 from headrace.cluster.transport.codec import decode_payload, decode_tensors, encode_payload, encode_tensors
 from headrace.passes.portable import Portable, holder_of_object

@@ -76,7 +76,7 @@ WORDS: Final = {
                 TENSORFLOW,
             ),
             **dict.fromkeys(
-                "cluster/remote.py cluster/request.py cluster/service.py cluster/step_traces.py"
+                "cluster/remote.py cluster/request.py cluster/service.py cluster/step_traces.py cluster/trace_request.py"
                 " runtime/session/partition_worker.py library/train/replica/replicas_hook.py"
                 " library/testing/profiler/findings.py tools/cli.py tools/trace.py tools/trace_cluster.py tools/train.py".split(),
                 "a step with RunOptions.trace_level",

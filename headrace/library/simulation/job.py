@@ -104,7 +104,7 @@ class Job:
     gradients: tuple[float, ...] = ()
 
     def with_rules(self, rules: Rules) -> Job:
-        """The same job where others wait for each other."""
+        """The job with other rules of who waits for whom."""
         return replace(self, rules=rules)
 
 

@@ -148,7 +148,7 @@ class Variant:
 
 
 def build(applied: Applied, mode: str, every: int, place: Callable[[Any], str]) -> Variant:
-    """The same training in another mode, in the graph of the program.  ``place``: chooses the devices of new nodes.
+    """Builds the program's training in another mode, in its graph.  ``place``: chooses the devices of new nodes.
 
     The mode "local" changes what the loss reads, so it can be built once for a graph.
     """

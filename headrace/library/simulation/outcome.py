@@ -103,7 +103,7 @@ class Outcome:
         return self.counted * self.goodput
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The outcome as plain data, for JSON."""
         names = (
             "workers", "servers", "steps", "counted", "updates", "times", "causes", "busy", "bytes", "memory", "staleness",
             "goodput", "useful", "events",

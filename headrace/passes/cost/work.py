@@ -42,7 +42,7 @@ class Work:
         )
 
     def times(self, count: float) -> Work:
-        """The same work several times."""
+        """The work of ``count`` such nodes."""
         return Work(self.calls * count, self.flops * count, self.read * count, self.written * count)
 
 

@@ -137,7 +137,7 @@ class Draft:
                 values[value] = problem.add_value(number, size, 0.0 if shares or value.dtype._is_ref_dtype else size)
 
     def _cost_of_like(self, node: Any) -> tuple[list[float], list[float]]:
-        """As `_cost`, worked out once for all nodes that differ in nothing that counts."""
+        """What a node costs on each device, worked out once for all nodes that differ in nothing that counts."""
         kin = _kin(node)
         if kin is None:
             return self._cost(node)

@@ -142,7 +142,7 @@ class StepTracer:
         """Makes the copy of a partition.  One that cannot be planned again is not traced; its own steps say why."""
         try:
             new, subject.tasks, subject.parts, subject.writes = partitions.copy_to_trace(handle)
-        except Exception:  # noqa: BLE001 - as above
+        except Exception:  # noqa: BLE001 - a trace must not end a step of the program
             return
         with self._lock:
             if not self.is_over:
