@@ -7,5 +7,6 @@ from typing import Final
 from headrace.cluster.request import Request, decoder
 from headrace.cluster.trace_request import TakeTraces, TraceSteps
 
-REQUESTS: Final = {one.method: one for one in (*Request.__subclasses__(), TraceSteps, TakeTraces)}
+_TRACES: Final[tuple[type[Request], ...]] = (TraceSteps, TakeTraces)  # of a file of their own: it must be imported
+REQUESTS: Final[dict[str, type[Request]]] = {one.method: one for one in (*Request.__subclasses__(), *_TRACES)}
 DECODERS: Final = {method: decoder(one) for method, one in REQUESTS.items()}
