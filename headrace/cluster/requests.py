@@ -7,6 +7,6 @@ from typing import Final
 from headrace.cluster.request import Request, decoder
 from headrace.cluster.trace_request import TakeTraces, TraceSteps
 
-_TRACES: Final[tuple[type[Request], ...]] = (TraceSteps, TakeTraces)  # of a file of their own: it must be imported
-REQUESTS: Final[dict[str, type[Request]]] = {one.method: one for one in (*Request.__subclasses__(), *_TRACES)}
+_MORE: Final[tuple[type[Request], ...]] = (TraceSteps, TakeTraces)  # of a file of their own: it must be imported
+REQUESTS: Final[dict[str, type[Request]]] = {one.method: one for one in (*Request.__subclasses__(), *_MORE)}
 DECODERS: Final = {method: decoder(one) for method, one in REQUESTS.items()}
