@@ -13,7 +13,7 @@ import time
 import headrace as tf
 from headrace.cluster.addresses import Addresses
 from headrace.cluster.connection import ClusterConnection, close_client_endpoint, connect
-from headrace.cluster.request import DECODERS
+from headrace.cluster.requests import DECODERS
 from headrace.cluster.service import TaskService
 from headrace.cluster.transport.in_process import InProcessEndpoint
 from headrace.runtime.host.worker import LocalWorker
