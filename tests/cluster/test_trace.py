@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cluster.local_cluster import LocalCluster, local_cluster
 from cluster.ports import free_addresses
@@ -117,3 +118,24 @@ def test_a_task_whose_clock_is_an_hour_ahead() -> None:
     ran = {n.node_name: n for d in metadata.step_stats.dev_stats for n in d.node_stats}
     gap = ran["second"].all_start_nanos - ran["first"].all_start_nanos
     assert 0 < gap < 60 * 10**9
+
+
+def test_costs_of_a_step_over_tasks(cluster: LocalCluster) -> None:
+    x = tf.placeholder(tf.float32, [None, 8], name="x")
+    with tf.device("/job:ps"):
+        w = tf.get_variable("w", [8, 4])
+    with tf.device("/job:worker"):
+        loss = tf.reduce_sum(tf.square(tf.matmul(x, w)))
+    train = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+    feed = {x: np.ones([16, 8])}
+    product = "MatMul(float32[16,8], float32[8,4]; T=float32, transpose_a=False, transpose_b=False)"
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(w.initializer)
+        before = session.run(w)
+        costs = {what: (device, runs) for device, what, _, runs in session.measure_costs([loss, train], feed, runs=3)}
+        assert costs[product] == ("CPU", 3), "what the other task has sent has its shape too"
+        assert any(what.startswith("ApplyGradientDescent") for what in costs), "of all tasks"
+        assert not (session.run(w) == before).all(), "the steps are real"
+        assert session.predict_cost([loss, train], feed).measured > 0.5
+        session.run(loss, feed, tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), tf.RunMetadata())
+        assert {what: runs for _, what, _, runs in session.costs}[product] == 4, "traced steps count too"

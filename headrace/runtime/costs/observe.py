@@ -159,6 +159,36 @@ def of_entries(entries: Iterable[Entry], host: str) -> Measured:
     return measured
 
 
+def of_statistics(runs: Sequence[Any], nodes: Mapping[str, Node], feeds: Mapping[Value, Shape]) -> Measured:
+    """What the StepStats of some traced runs tell, of a step over tasks for example.  Of a node the median run counts.
+
+    ``nodes``: those of the step before it was cut, by name.  What only cut steps have, such as messages, is left out.
+    """
+    measured = Measured()
+    shapes: dict[Value, Shape] = dict(feeds)
+    times: dict[tuple[str, str], list[int]] = {}  # by type of device and name
+    for stats in runs:
+        for device in stats.dev_stats:
+            for seen in device.node_stats:
+                node = nodes.get(seen.node_name)
+                if node is None or node.op_def.traits.waits or held_bodies(node):
+                    continue
+                times.setdefault((type_of(device.device), node.name), []).append(seen.all_end_rel_nanos)
+                shapes.update(_known(node, [_dimensions(one.tensor_description.shape) for one in seen.output]))
+    for (device_type, name), each in times.items():
+        node = nodes[name]
+        key = key_of(node, [shapes.get(value) for value in node.inputs])
+        if key is not None:
+            measured.add(device_type, key, median(each) / 1e9, len(each))
+    return measured
+
+
+def _dimensions(message: Any) -> Shape | None:
+    """Of a TensorShapeProto; None unless all are known."""
+    sizes = tuple(dimension.size for dimension in message.dim)
+    return None if message.unknown_rank or any(size < 0 for size in sizes) else sizes
+
+
 def _known(node: Node, shapes: Sequence[Shape | None]) -> dict[Value, Shape]:
     """The shapes of a node's outputs, where all of them were seen."""
     if len(shapes) != len(node.outputs):

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, Protocol
 
+from headrace.passes.cost.measured import Measured
 from headrace.passes.pipeline import Options
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
@@ -120,12 +121,19 @@ class StepPlan(ABC):
             plan.variants = None
 
 
+class LearnsCosts(Protocol):
+    """Learns what nodes take from the StepStats of runs which all were fed the same."""
+
+    def measured(self, feeds: Sequence[Any], runs: Sequence[Any]) -> Measured: ...
+
+
 @dataclass(slots=True)
 class TracedPlan:
     """A step's plan with code that notes when each node runs.  One step at a time may use it."""
 
     plan: StepPlan
     recorder: Recorder | None  # None where the partitions of the plan have recorders of their own
+    costs: LearnsCosts | None  # there then
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from headrace.core.config import ConfigProto, RunMetadata
 from headrace.core.device import task_of, type_of
-from headrace.core.errors import OpError, ResourceExhaustedError, UnimplementedError
+from headrace.core.errors import OpError, ResourceExhaustedError
 from headrace.core.process import no_collection
 from headrace.core.source import at
 from headrace.graph.graph import Graph
@@ -64,7 +64,7 @@ from headrace.runtime.session.partition_worker import PartitionWorker, Runs, Sen
 from headrace.runtime.session.partitioned import Member, PartitionedStep
 from headrace.runtime.session.rivals import Rivals
 from headrace.runtime.session.sites import sites_of
-from headrace.runtime.session.step_costs import measure, predict
+from headrace.runtime.session.step_costs import WARM, DividedCosts, measure, predict
 from headrace.runtime.session.step_numbers import step_numbers
 from headrace.runtime.session.step_stats import cost_graph, step_stats
 from headrace.runtime.session.step_tracer import StepTracer
@@ -401,18 +401,15 @@ class Master:
         self, plan: StepPlan, feeds: Sequence[Any], metadata: RunMetadata, with_costs: bool = False
     ) -> tuple[Any, ...]:
         """Runs a step, interpreted, and says in ``metadata`` when each node ran; ``with_costs``: and what each cost."""
-        plan = self.chosen(plan)
-        with self._lock:
-            if plan.traced is None:
-                plan.traced = self._make_traced(plan)
-            traced = plan.traced
+        traced = self._traced(self.chosen(plan))
         host = self.worker.device("").name
         with traced.lock:
             recorder = traced.recorder
             if recorder is None:
                 results = entry(traced.plan)(feeds)
-                assert isinstance(traced.plan, DividedPlan)
+                assert isinstance(traced.plan, DividedPlan) and traced.costs is not None
                 metadata.step_stats = traced.plan.partitions.statistics()
+                self.costs.add(traced.costs.measured(feeds, [metadata.step_stats]))
                 return results
             recorder.start()
             results = entry(traced.plan)(feeds)
@@ -424,27 +421,41 @@ class Master:
 
     def measure(self, plan: StepPlan, feeds: Sequence[Any], runs: int) -> Measured:
         """Runs a step so many times and says what its nodes took."""
-        if isinstance(plan, DividedPlan) and not plan.partitions.is_local:
-            raise UnimplementedError(
-                None, None, f"measure_costs measures steps of one process, and this one runs on several tasks {at()}"
-            )
+        plan = self.chosen(plan)
         with self._measuring:
-            return measure(self.chosen(plan), feeds, self.planner, runs)
+            if not isinstance(plan, DividedPlan) or plan.partitions.is_local:
+                return measure(plan, feeds, self.planner, runs)
+            traced = self._traced(plan)
+            assert isinstance(traced.plan, DividedPlan) and traced.costs is not None
+            seen = []
+            with traced.lock:
+                for number in range(WARM + runs):
+                    entry(traced.plan)(feeds)
+                    if number >= WARM:
+                        seen.append(traced.plan.partitions.statistics())
+                return traced.costs.measured(feeds, seen)
 
     def predict(self, plan: StepPlan, shapes: Sequence[Sequence[int]] | None, measured: Measured | None) -> StepCost:
         """What a step would take.  ``shapes``: of its feeds, where they are known."""
         return predict(self.chosen(plan), shapes, self.planner, measured, self._sites)
 
+    def _traced(self, plan: StepPlan) -> TracedPlan:
+        with self._lock:
+            if plan.traced is None:
+                plan.traced = self._make_traced(plan)
+            return plan.traced
+
     def _make_traced(self, plan: StepPlan) -> TracedPlan:
         """The plan whose steps are traced: one for all devices of this process, or by partitions if other tasks have some."""
         if isinstance(plan, DividedPlan) and not plan.partitions.is_local:
             with self._in_time():
-                return TracedPlan(replace(plan, partitions=plan.partitions.traced()), None)
+                traced = replace(plan, partitions=plan.partitions.traced())
+            return TracedPlan(traced, None, DividedCosts(traced, self.planner))
         binder = TracedGraph(self.registered)
         traced_plan = make_plan(plan.request, binder, self.planner.options(plan.request))
         note_writes(traced_plan, plan.writes, self.registered)
         traced_plan.saves = plan.saves
-        return TracedPlan(traced_plan, binder.recorder)
+        return TracedPlan(traced_plan, binder.recorder, None)
 
     def partition_graphs(self, plan: StepPlan) -> list[Any]:
         """What the plan runs in this process, as GraphDefs: one for each partition."""

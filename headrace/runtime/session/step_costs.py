@@ -14,9 +14,9 @@ from headrace.passes.pipeline import Context, Stage, run_stage
 from headrace.passes.placement.predict import divided_cost
 from headrace.passes.placement.problem import Site
 from headrace.passes.specialise import may_wait
-from headrace.passes.step_graph import Node, StepGraph
+from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.runtime.costs.calibrate import machine
-from headrace.runtime.costs.observe import Clock, Stopwatch, excess, of_spans, pause
+from headrace.runtime.costs.observe import Clock, Stopwatch, excess, of_spans, of_statistics, pause
 from headrace.runtime.drive.plans import DividedPlan, SinglePlan, StepPlan, entry
 from headrace.runtime.host.registered import RegisteredGraph, TracedGraph
 from headrace.runtime.planning.plan import make_plan, make_plan_for, note_writes
@@ -55,6 +55,31 @@ def _traced(plan: StepPlan, feeds: Sequence[Any], planner: Planner, binder: Trac
     for mine, own in zip(traced.singles(), plan.singles(), strict=False):
         mine.threads = own.threads  # with what was learnt of how many it should have
     return traced
+
+
+def shapes_of(feeds: Sequence[Any]) -> list[tuple[int, ...]] | None:
+    """The shapes of what is fed; None if not everything has one."""
+    return [tuple(fed.shape) for fed in feeds] if all(hasattr(fed, "shape") for fed in feeds) else None
+
+
+class DividedCosts:
+    """What the nodes of a step over tasks take, by its traced runs.  Not thread-safe."""
+
+    def __init__(self, plan: DividedPlan, planner: Planner) -> None:
+        self._plan = plan
+        self._planner = planner
+        self._shapes: object = ...  # of what was fed last
+        self._feeds: list[Value] = []
+        self._nodes: dict[str, Node] = {}
+
+    def measured(self, feeds: Sequence[Any], runs: Sequence[Any]) -> Measured:
+        """What the StepStats of some runs tell, which all were fed the same."""
+        shapes = shapes_of(feeds)
+        if shapes != self._shapes:
+            whole = _whole(self._plan, shapes, self._planner)
+            self._shapes, self._feeds, self._nodes = shapes, whole.feeds, {node.name: node for node in whole.nodes}
+        fed = {} if shapes is None else dict(zip(self._feeds, shapes, strict=True))
+        return of_statistics(runs, self._nodes, fed)
 
 
 def _pauses(registered: RegisteredGraph) -> dict[str, float]:
