@@ -35,6 +35,7 @@ class Form:
 
 ALSO = {  # files beside passes/<name>.py that serve one pass alone
     "accumulate_product": ("ops/internal/product_update.py",),
+    "fuse_crop": ("ops/internal/random_crop.py",),
     "fuse_updates": ("ops/internal/update_together.py",),
     "project_inputs": ("ops/internal/add_product.py",),
     "share_transpose": ("ops/internal/transpose_copy.py",),

@@ -26,6 +26,7 @@ from headrace.passes.defer_sums import defer_sums
 from headrace.passes.dereference import dereference
 from headrace.passes.fold import LARGEST, Evaluate, fold
 from headrace.passes.fold_shapes import fold_shapes
+from headrace.passes.fuse_crop import fuse_crop
 from headrace.passes.fuse_updates import fuse_updates
 from headrace.passes.inline import inline
 from headrace.passes.instantiate import Recursion, drop_inputs, instantiate, put_constants
@@ -265,6 +266,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("accumulate_product", Stage.REWRITE, _plain(accumulate_product), REWRITE),
     Pass("share_transpose", Stage.REWRITE, _plain(share_transpose), REWRITE),
     Pass("copy_kept", Stage.REWRITE, _plain(copy_kept)),
+    Pass("fuse_crop", Stage.FUSE, _plain(fuse_crop), ("rewrite", "interpreted")),
     # A compiler makes one loop of an update and its gradient; a separate update would be a second loop.
     Pass("fuse_updates", Stage.FUSE, _plain(fuse_updates), ("rewrite", "interpreted")),
     Pass("lower", Stage.LOWER, lambda g, c: lower(g) if c.settings.lower or must_lower(g) else g),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from headrace.core import errors
 from headrace.library.testing.opcheck import Sample
 
 _W = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -51,6 +52,11 @@ SAMPLES["_ApplyAdagradTogether"] = [Sample([_PAIR, _SLOTS, _LR, _GRADS], gradien
 
 SAMPLES["_Hold"] = [Sample([[_W, _A], [_B]], gradient=False), Sample([[np.zeros([0, 3])], [_W, _A]], gradient=False)]
 
+SAMPLES["_RandomCrop"] = [
+    Sample([np.arange(24, dtype=np.uint8).reshape(4, 6), [3, 2]], {"text": b"small"}, random=True),
+    Sample([np.ones([4, 6], np.float32), [0, 6]], {"text": b"small"}, random=True, gradient=False),
+    Sample([np.ones([4, 6], np.float32), [5, 6]], {"text": b"small"}, error=errors.InvalidArgumentError),
+]
 SAMPLES["_Own"] = [Sample([_W]), Sample([np.array([[b"a", b""]], object)], gradient=False)]
 
 _HEADS = [np.sin(np.arange(24, dtype=np.float32) + n).reshape(1, 2, 3, 4) for n in range(4)]

@@ -8,6 +8,7 @@ from headrace.ops.internal import (
     opaque,
     own,
     product_update,
+    random_crop,
     region,
     transfer,
     transpose_copy,

@@ -104,7 +104,7 @@ def _reader(value: Value) -> tuple[Node, Value] | None:
 
 
 def _blamed(node: Node, error: BaseException) -> Node:
-    """Of several updates that run as one (passes/fuse_updates.py), the one the error is about."""
+    """Of several nodes that run as one (passes/fuse_updates.py, fuse_crop.py), the one the error is about."""
     members = node.attrs.get("_members")
     return node if members is None else members[getattr(error, "member", 0)]
 
