@@ -231,19 +231,11 @@ def _trained(tasks, model, policy, workers, law, step_s, seconds):
 
     tf.Session.reset(tasks.target)
     settled = settle(Auto(), workers, policy)
-    pipes = tasks.begin({
+    counts, lasted = tasks.train_for({
         "model": model, "mode": settled.mode, "arguments": dict(settled.arguments), "workers": workers, "stragglers": law,
         "seed": 0, "step_s": step_s, "gathers": True,
-    })  # fmt: skip
-    begin = time.perf_counter()
-    for pipe in pipes:
-        pipe.send("go")
-    time.sleep(2 * seconds)
-    for pipe in pipes:
-        pipe.send("stop")
-    lasted = time.perf_counter() - begin
-    report = max((pipe.recv() for pipe in pipes), key=lambda one: one["updates"])
-    return sum(one["counted"] for one in report["by_worker"].values()) / lasted
+    }, 2 * seconds)  # fmt: skip
+    return sum(one["counted"] for one in counts) / lasted
 
 
 def _real_row(what, workers, law, chosen, measured):

@@ -124,19 +124,11 @@ def _trained(tasks, model, mode, workers, seconds):
         arguments = {**arguments, "quorum": max(1, workers * 3 // 4)}
     if name == "backup" and workers == 1:
         arguments = {"backups": 0}
-    pipes = tasks.begin({
+    counts, lasted = tasks.train_for({
         "model": model, "mode": name, "arguments": arguments, "workers": workers, "stragglers": "none", "seed": 0,
         "step_s": 0.0, "gathers": False,
-    })  # fmt: skip
-    begin = time.perf_counter()
-    for pipe in pipes:
-        pipe.send("go")
-    time.sleep(2 * seconds)
-    for pipe in pipes:
-        pipe.send("stop")
-    lasted = time.perf_counter() - begin
-    report = max((pipe.recv() for pipe in pipes), key=lambda one: one["updates"])
-    steps = sum(one["counted"] + one["late"] for one in report["by_worker"].values())
+    }, 2 * seconds)  # fmt: skip
+    steps = sum(one["counted"] + one["late"] for one in counts)
     return steps * (8 if mode == "local 8" else 1) / lasted
 
 
