@@ -96,7 +96,22 @@ def _extract(path: str, folder: str, formats: Any) -> None:
         raise ValueError(f"archive_format must be 'auto', 'tar', 'zip', a list of these or None, got {wrong[0]!r}")
     if "tar" in accepted and tarfile.is_tarfile(path):
         with tarfile.open(path) as tar:
-            tar.extractall(folder, filter="data")
+            if hasattr(tarfile, "data_filter"):
+                tar.extractall(folder, filter="data")
+            else:  # Python before 3.11.4, that of Debian 12 for example
+                tar.extractall(folder, _plain_members(tar, folder))
     elif "zip" in accepted and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as packed:
             packed.extractall(folder)  # drops absolute and upward parts of names by itself
+
+
+def _plain_members(tar: tarfile.TarFile, folder: str) -> list[tarfile.TarInfo]:
+    """The members of an archive, which must be files and folders that land in ``folder``."""
+    home, members = os.path.realpath(folder), tar.getmembers()
+    for member in members:
+        lands = os.path.realpath(os.path.join(home, member.name))
+        if not (member.isfile() or member.isdir()) or os.path.commonpath([home, lands]) != home:
+            raise tarfile.TarError(
+                f"{member.name!r} is outside the destination, or no file or folder: nothing was unpacked"
+            )
+    return members

@@ -71,7 +71,7 @@ def test_a_figure_that_is_missing_is_named(caplog) -> None:
 
 
 def test_no_number_ends_training() -> None:
-    history = model().fit(X * np.inf, Y, epochs=3, verbose=0, callbacks=[keras.callbacks.TerminateOnNaN()])
+    history = model().fit(X, Y * np.inf, epochs=3, verbose=0, callbacks=[keras.callbacks.TerminateOnNaN()])
     assert history.epoch == [0]
 
 
