@@ -6,7 +6,6 @@ generator locks itself during a fill, and every kernel draws with one call, so c
 
 from __future__ import annotations
 
-import hashlib
 import math
 
 import torch
@@ -17,29 +16,12 @@ from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
 from headrace.ops.shared.bounds import check_bounds, check_order
 from headrace.ops.shared.gamma import sample_slope
+from headrace.ops.shared.generator import make_generator
 from headrace.ops.shared.whole import whole_of
 from headrace.resources.calling.torch_names import standard_gamma
 
 _SQRT_2 = math.sqrt(2.0)
 _WITHIN_2_SIGMA = 0.9544996  # just inside erf(2 / sqrt(2)), so that rounding never reaches the bound
-
-
-def mixed_seed(seed: int, seed2: int) -> int:
-    """One 63-bit seed for a pair.  Mixed because torch's CPU generator looks at the low 32 bits only."""
-    return int.from_bytes(hashlib.blake2b(f"{seed},{seed2}".encode(), digest_size=8).digest(), "little") >> 1
-
-
-def make_generator(context):
-    """The state rule of every stateful random op."""
-    if context.device.type == "meta":
-        return None  # nothing is drawn there
-    generator = torch.Generator(context.device)
-    seed, seed2 = context.attrs["seed"], context.attrs["seed2"]
-    if seed or seed2:
-        generator.manual_seed(mixed_seed(seed, seed2))
-    else:
-        generator.seed()
-    return generator
 
 
 def dims(shape) -> TensorShape:

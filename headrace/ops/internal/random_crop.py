@@ -8,7 +8,7 @@ from headrace.core.dtypes import ANY, int32
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
-from headrace.ops.random import make_generator
+from headrace.ops.shared.generator import make_generator
 from headrace.ops.shared.summarise import summarise
 
 random_crop = op(
