@@ -7,7 +7,7 @@ from statistics import median
 
 from benchmarks import _harness, _replica_task
 from benchmarks._peers.cluster_tf1 import Builder
-from headrace.library.simulation.job import Job, Rules, computing, scaled
+from headrace.library.simulation.job import Job, Rules, computing, scaled, untaken
 from headrace.library.simulation.modes import Applied, build, instead, noting
 from headrace.library.simulation.planning import MINE, Asked, Planning
 from headrace.passes.cost.rates import USUAL, Machine, Rates
@@ -59,16 +59,13 @@ def model_job(model, mode, servers, machine):
 
     with planning.placed_for(servers):
         variant = build(applied, rules.mode, EVERY, replica_device_setter(servers, worker_device=MINE))
-    update = between = None
+    update = None
     if variant.update is not None:
         update = scaled(planning.plan(variant.update, servers).steps, factor)
-    if variant.between is not None:
-        alone = instead(asked, {train}, variant.between)
-        between = scaled(planning.plan(alone, servers).steps, factor)
     planned = _planned(planning, instead(asked, {train}, variant.train), servers)
-    return Job(
-        scaled(planned.steps, factor), servers, rules, update, between, variant.every, planned.state, planned.gradients
-    )
+    step = scaled(planned.steps, factor)
+    between = untaken(step) if variant.every > 1 else None
+    return Job(step, servers, rules, update, between, variant.every, planned.state, planned.gradients)
 
 
 def with_cores(cluster, cores, movers):

@@ -117,7 +117,8 @@ def simulate_program(program: Sequence[str], options: Options, as_json: bool = F
     if options.measures:
         where = replace(where, tolls=measure(machine=machine()))
         said = ", ".join(
-            f"{name} {time_text(getattr(where.tolls, name))}" for name in ("message", "partition", "step", "wake")
+            f"{name} {time_text(getattr(where.tolls, name))}"
+            for name in ("message", "partition", "resume", "step", "wake")
         )
         print(f"messages here: {said}", file=sys.stderr)
     planned = time.monotonic()

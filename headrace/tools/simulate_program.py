@@ -32,7 +32,7 @@ from headrace.core.errors import OpError, OutOfRangeError
 from headrace.core.policy import VARIABLE, Policy
 from headrace.library.control.dependency import no_op
 from headrace.library.scope import control_dependencies
-from headrace.library.simulation.job import Job, Rules, computing, job_of, scaled
+from headrace.library.simulation.job import Job, Rules, computing, job_of, scaled, untaken
 from headrace.library.simulation.machine import rule_of
 from headrace.library.simulation.machines import machine
 from headrace.library.simulation.modes import EVERY, Noted, build, instead, noting, own_rules, trained_by
@@ -162,7 +162,7 @@ class _Planner(Watch):
                 f"the program has put its variables on {there} servers, and was told of {servers}; it must "
                 "take them from --ps_hosts or TF_CONFIG"
             )
-        update = between = None
+        update = None
         every = 1
         if not as_it_is:
             if len(applied) != 1:
@@ -179,13 +179,11 @@ class _Planner(Watch):
             self.trained.add(getattr(applied[0].result, "op", applied[0].result))
             if variant.update is not None:
                 update = self._scaled(planning, variant.update, servers, scale).steps
-            if variant.between is not None:
-                every, alone = variant.every, instead(asked, self.trained, variant.between)
-                between = self._scaled(planning, alone, servers, scale).steps
-                self.trained.add(variant.between)
+            every = variant.every
             asked = instead(asked, self.trained, variant.train)
             self.trained.add(variant.train)
         planned = self._scaled(planning, asked, servers, scale)
+        between = untaken(planned.steps) if every > 1 else None
         rules = own if own is not None and own.mode == mode else None
         job = Job(
             planned.steps, servers, update=update, between=between, every=every, state=planned.state,

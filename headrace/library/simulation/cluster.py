@@ -10,6 +10,7 @@ from headrace.passes.cost.rates import USUAL, Link
 
 SHORT: Final = 500e-6  # seconds: what takes less runs on the thread that takes messages (runtime/host/turn.py)
 WARM: Final = 1e-4  # seconds of nodes in a row after which their code is in the caches; a round number
+INLINE: Final = 1 << 14  # bytes: what is not larger goes within a message between two tasks of a host
 SMALL: Final = 1 << 16  # bytes: what is not larger does not wait behind large messages (how a message travels)
 
 
@@ -17,20 +18,28 @@ SMALL: Final = 1 << 16  # bytes: what is not larger does not wait behind large m
 class Tolls:
     """Seconds of the interpreter that steps cost beside their nodes.  `measure` finds them on a machine.
 
-    ``message``: to pack and send one, and again to take one.  ``partition``: to begin, drive and end one that another task asked
-    for.  ``step``: to run a step as the one who asks.  ``wake``: more for a message that comes to a task which sleeps.
-    ``copy``: bytes a second into the memory that two tasks of a host share.  ``cipher``: bytes a second that are encrypted
-    or decrypted for another host.  ``cold``: how many times as long nodes take between two messages as in a loop, where the
-    caches have their code; for the first `WARM` seconds of a strand.
+    ``message``: to pack and send one, and again to take one.  ``value``: more for each value that it carries.  ``block``: more
+    for one of more than `INLINE` bytes, which has memory of its own.  ``partition``: to begin, drive and end one that another
+    task asked for.  ``resume``: to go on with one that has waited for a message.  ``step``: to run a step as the one who asks.
+    ``wake``: more for a message that comes to a task which sleeps.  ``beside``: of a core, not of the interpreter, for a message
+    at each of its ends, by the thread that has the sockets.  ``copy``: bytes a second into the memory that two tasks of a host
+    share.  ``cipher``: bytes a second that are encrypted or decrypted for another host.  ``cold``: how many times as long nodes
+    take between two messages as in a loop, where the caches have their code; for the first `WARM` seconds of a strand.
+    ``crowded``: how many times as long work takes that begins when no other core of its host is free.
     """
 
     message: float = 40e-6
-    partition: float = 150e-6
-    step: float = 350e-6
+    partition: float = 110e-6
+    step: float = 310e-6
     wake: float = 60e-6
     copy: float = 5e9
     cipher: float = 2.4e9
     cold: float = 4.0
+    resume: float = 40e-6
+    value: float = 3e-6
+    block: float = 20e-6
+    beside: float = 15e-6
+    crowded: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

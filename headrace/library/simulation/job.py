@@ -52,11 +52,12 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """``source`` and ``destination``: partitions of the step."""
+    """``source`` and ``destination``: partitions of the step.  ``values``: how many it carries."""
 
     source: int
     destination: int
     size: float
+    values: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """``step``: what each worker runs again and again.  ``between``: in its place, all but each ``every``-th time.
+    """``step``: what each worker runs again and again.  ``between``: in its place, all but each ``every``-th time, `untaken`.
 
     ``update``: what the one that leads runs for each update, where gradients are gathered.  ``state``: bytes of variables on each
     server.  ``gradients``: bytes that one worker's gradients for a server take.
@@ -124,6 +125,19 @@ def _steps_of(plain: Mapping[str, Any]) -> Steps:
         Partition(one["task"], tuple(map(strand, one["strands"])), one["live"]) for one in plain["partitions"]
     )
     return Steps(partitions, tuple(Message(**one) for one in plain["messages"]))
+
+
+def untaken(steps: Steps) -> Steps:
+    """The step when its exchange is not due: every task takes part, but messages carry nothing and servers compute nothing."""
+
+    def strand(one: Strand, task: int) -> Strand:
+        pieces = one.pieces if task == WORKER else tuple(Piece(sends=piece.sends) for piece in one.pieces)
+        return replace(one, pieces=pieces, waits="")
+
+    return Steps(
+        tuple(replace(p, strands=tuple(strand(one, p.task) for one in p.strands)) for p in steps.partitions),
+        tuple(replace(message, size=0.0, values=0) for message in steps.messages),
+    )
 
 
 def computing(steps: Steps, task: int = WORKER) -> float:

@@ -5,6 +5,8 @@ All are first come, first served, and answer when something that begins then wil
 
 from __future__ import annotations
 
+from math import inf
+
 from headrace.library.simulation.cluster import SMALL
 from headrace.passes.cost.rates import Link
 
@@ -12,13 +14,13 @@ from headrace.passes.cost.rates import Link
 class Host:
     """The cores of one host, and how many threads can move bytes at the same time."""
 
-    __slots__ = ("_free", "_moving", "movers", "used")
+    __slots__ = ("_crowded", "_free", "_moving", "movers", "used")
 
-    def __init__(self, cores: int = 0, movers: float = 0.0) -> None:
-        """0: as many as are asked for."""
+    def __init__(self, cores: int = 0, movers: float = 0.0, crowded: float = 1.0) -> None:
+        """0: as many as are asked for.  ``crowded``: how many times as long work takes that begins when no other core is free."""
         self._free = [0.0] * cores  # when each core is free
         self._moving: list[float] = []  # when what moves bytes now will be over
-        self.movers = movers
+        self.movers, self._crowded = movers, crowded
         self.used = 0.0  # seconds of cores
 
     def begin(self, time: float) -> tuple[int, float]:
@@ -32,20 +34,29 @@ class Host:
                 best = i
         if best < 0:
             best = min(range(len(free)), key=free.__getitem__)
-        return best, max(time, free[best])
+        begun = max(time, free[best])
+        free[best] = inf
+        return best, begun
 
-    def end(self, core: int, begun: float, time: float) -> None:
-        """The core is free again."""
+    def end(self, core: int, begun: float, time: float) -> float:
+        """The core is free again: at that time, later where others have wanted it meanwhile."""
         self.used += time - begun
         if core >= 0:
+            if self._crowded > 1.0 and min(self._free) > begun:
+                time += (self._crowded - 1.0) * (time - begun)
             self._free[core] = time
+        return time
+
+    def aside(self, time: float, seconds: float) -> None:
+        """A core that is free then is used so long by what nobody waits for."""
+        if seconds and self._free and min(self._free) < inf:
+            core, begun = self.begin(time)
+            self.end(core, begun, begun + seconds)
 
     def compute(self, time: float, kernels: float, moves: float) -> float:
         """When kernels that begin now or later are over."""
         core, begun = self.begin(time)
-        over = begun + kernels + self.stretched(begun, moves)
-        self.end(core, begun, over)
-        return over
+        return self.end(core, begun, begun + kernels + self.stretched(begun, moves))
 
     def stretched(self, time: float, moves: float) -> float:
         """Seconds that moving takes, beside what moves then already."""

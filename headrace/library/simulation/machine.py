@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, Final
 
 from headrace.core.process import no_collection
-from headrace.library.simulation.cluster import SHORT, SMALL, WARM, Cluster
+from headrace.library.simulation.cluster import INLINE, SHORT, SMALL, WARM, Cluster
 from headrace.library.simulation.job import RELEASE, WORKER, Job, Rules, Steps, computing
 from headrace.library.simulation.lines import Host, Port
 from headrace.library.simulation.outcome import Counts
@@ -126,8 +126,7 @@ class _Task:
     def let_go(self, core: int, begun: float, time: float) -> None:
         """What has had the interpreter, and a core, needs them no more."""
         self.used += time - begun
-        self.busy = max(self.busy, time)
-        self.host.end(core, begun, time)
+        self.busy = max(self.busy, self.host.end(core, begun, time))
 
 
 class _Worker:
@@ -171,14 +170,16 @@ class Simulation:
         if job.servers != cluster.servers:
             raise ValueError(f"the job was planned for {job.servers} servers, and the cluster has {cluster.servers}")
         self._job, self._cluster, self._tolls = job, cluster, cluster.tolls
+        self._inline = INLINE if cluster.together else SMALL
         self._random = Random(seed)
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._number = 0
         self.now = 0.0
-        shared = Host(cluster.cores, cluster.movers)
+        crowded = cluster.tolls.crowded
+        shared = Host(cluster.cores, cluster.movers, crowded)
 
         def task(is_worker: bool) -> _Task:
-            host = shared if cluster.together else Host(cluster.cores, cluster.movers)
+            host = shared if cluster.together else Host(cluster.cores, cluster.movers, crowded)
             return _Task(host, Port(cluster.link), is_worker)
 
         self.servers = [task(False) for _ in range(cluster.servers)]
@@ -292,8 +293,8 @@ class Simulation:
             t = self._drive(run, list(own), t, _later(path, _OWN, t - start), task)
         along, run.along = run.along or {}, None
         for part in course.others:
-            t += self._tolls.message
             messages = along.get(part, [])
+            t += self._packing(course, messages)
             size = sum(course.messages[m].size for m in messages)
             self._deliver(run, part, task, size, t, _later(path, _OWN, t - start), ("begin", part, messages))
         task.let_go(core, start, t)
@@ -301,6 +302,12 @@ class Simulation:
             self._drive(run, list(own), t, _later(path, _OWN, t - start), task)
         if not course.others and not own:  # a step of nothing
             self._at(t, self._ended, run, _later(path, _OWN, t - start))
+
+    def _packing(self, course: _Course, messages: Iterable[int]) -> float:
+        """Seconds to pack one message that carries these, or to take it."""
+        carried = [course.messages[m] for m in messages]
+        block = self._tolls.block if sum(one.size for one in carried) > self._inline else 0.0
+        return self._tolls.message + block + self._tolls.value * sum(one.values for one in carried)
 
     def _deliver(
         self, run: _Run, part: int, source: _Task, size: float, time: float, path: Path, what: tuple[Any, ...]
@@ -340,24 +347,29 @@ class Simulation:
         if not run.alive:
             return
         now, tolls = self.now, self._tolls
+        task.host.aside(
+            now, 2 * tolls.beside
+        )  # of both ends: they are on one host, or as many messages go the other way
         start = max(now, task.busy)
         core, start = task.host.begin(start)
-        t = start + tolls.message + size / tolls.cipher
+        what_for, number, messages = what
+        if what_for == "message":
+            messages = (number,)
+        t = start + self._packing(run.course, messages) + size / tolls.cipher
         if start == now:
             t += tolls.wake
-        what_for, number, messages = what
         ready: list[int] = []
         if what_for == "begin":
             t += tolls.partition
             task.hold(run.course.live[number])
             ready += run.course.begins[number]
-        elif what_for == "message":
-            messages = (number,)
         for message in messages:
             for strand in run.course.takers[message]:
                 run.missing[strand] -= 1
                 if not run.missing[strand]:
                     ready.append(strand)
+        if what_for == "message" and ready:
+            t += tolls.resume
         path = _later(_later(path, _QUEUE, start - now), _OWN if task.is_worker else _SERVER, t - start)
         if what_for == "begin" and not run.open[number]:
             t = self._over(run, number, t, path, task)
@@ -401,7 +413,8 @@ class Simulation:
             if run.along is not None and task.is_worker:
                 run.along.setdefault(message.destination, []).append(number)
                 continue
-            t, path = t + self._tolls.message, _later(path, cause, self._tolls.message)
+            packing = self._packing(run.course, (number,))
+            t, path = t + packing, _later(path, cause, packing)
             self._deliver(run, message.destination, task, message.size, t, path, ("message", number, ()))
         return t, path
 
@@ -466,11 +479,10 @@ class Simulation:
         begun, own = max(self.now, task.busy), task.is_worker
         turn = min(left, TURN)
         core, begun = task.host.begin(begun)
-        over = begun + turn
-        task.host.end(core, begun, over)
+        over = task.host.end(core, begun, begun + turn)
         task.busy = over
         task.used += turn
-        path = _later(_later(path, _OWN if own else _QUEUE, begun - self.now), _OWN if own else _SERVER, turn)
+        path = _later(_later(path, _OWN if own else _QUEUE, begun - self.now), _OWN if own else _SERVER, over - begun)
         if left > turn:
             self._at(over, self._interpret, run, number, piece, left - turn, path, task)
         else:

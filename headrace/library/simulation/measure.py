@@ -1,13 +1,19 @@
 """Finds on this machine what steps cost beside their nodes: null steps of one worker on two servers, each a process.
 
-A chain of equations, with *m* for a message, *p* for a partition, *s* for a step, *w* for a task that wakes:
+A chain of equations, with *m* for a message, *v* for a value that it carries, *p* for a partition, *r* for going on with one,
+*s* for a step, *w* for a task that wakes:
 
+- 32 KiB in place of a scalar cost the server twice what a message with memory of its own takes longer;
+- 15 more scalars cost the server 30 *v*, beside their kernels;
 - one server more costs the worker 4 messages: its processor time with two servers and with one gives *m*; but a busy server,
   which has 4 as well, spends at least a third of its time on the rest;
-- a server that is kept busy has *p* and 4 messages for each step: the processor time of its thread gives *p*;
+- each further answer within a step costs the server 2 *m*, 2 *v* and *r*;
+- a server that is kept busy has *p*, *r*, 2 *v* and 4 messages for each step: the processor time of its thread gives *p*;
 - of one step after the other all is in line: its time, less the processor time of the worker and of a busy server, is 2 *w*
   (of the 4 times that a task wakes 2 are the worker's own, and in its processor time);
-- what is left of the worker's processor time is *s*.
+- what is left of the worker's processor time is *s*;
+- the threads of the sockets have had 8 ends of messages in a step;
+- on two cores, where all of these cannot run at once, `crowding` says how much that costs.
 
 Nodes that run between two messages find the caches cold: `coldness` runs a step of different nodes, in a loop and with other
 memory read in between.
@@ -22,8 +28,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -36,6 +43,7 @@ from headrace.graph.convert import constant
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.library.simulation.cluster import Tolls
+from headrace.library.simulation.null_steps import MANY, ROUNDS, THREADS
 from headrace.passes.cost.rates import Machine, Rates
 from headrace.passes.cost.work import Work
 
@@ -48,7 +56,20 @@ PROGRAM: Final = "headrace.library.simulation.null_steps"
 def measure(seconds: float = SECONDS, machine: Machine | None = None) -> Tolls:
     """Starts three processes for so many seconds, and some more to begin.  ``machine``: the rates of kernels."""
     rates = None if machine is None else machine.rates_of("CPU")
-    return tolls_of(null_steps(seconds), rates, cold=coldness())
+    found = null_steps(seconds)
+    return replace(tolls_of(found, rates, cold=coldness()), crowded=crowding(found["busy"], os.sched_getaffinity(0)))
+
+
+def crowding(busy: Mapping[str, float], cores: Collection[int]) -> float:
+    """How many times as long work takes where more threads want cores than there are.
+
+    Three threads that ask, those that take messages and those of the sockets are more than two cores have room for: what the
+    cores could do in the time of a step, beside what they did.  With more cores they have room, and nothing is known.
+    """
+    step = busy["step"] / THREADS
+    if len(cores) > 2 or max(busy["worker"], busy["server"]) > 0.8 * step:
+        return 1.0
+    return max(1.0, len(cores) * step / (busy["worker"] + busy["server"] + busy["beside"]))
 
 
 def tolls_of(
@@ -63,15 +84,22 @@ def tolls_of(
     launch = 2e-6 if rates is None else rates.calling(Work(1.0), on_array=True)
     bandwidth = 1e10 if rates is None else rates.bandwidth
     one, two, busy, large = (found[name] for name in ("one", "two", "busy", "large"))
+    many, chain, block = (found.get(name, one) for name in ("many", "chain", "block"))
     serves, computes = (cold * one for one in kernels or (2 * launch, launch))  # a read and a subtraction; a product
+    value = max((many["server"] - one["server"]) / (MANY - 1) / 2 - launch, 0.0)
+    mapped = max((block["server"] - one["server"]) / 2, 0.0)
     message = min(max((two["worker"] - one["worker"]) / 4, 1e-6), busy["server"] / 6)
-    partition = max(busy["server"] - 4 * message - serves, 1e-6)
+    answer = (chain["server"] - one["server"]) / (ROUNDS - 1)
+    resume = min(max(answer - 2 * (message + value) - cold * launch, 0.0), busy["server"] / 3)
+    inside = 4 * message + 2 * value + resume
+    partition = max(busy["server"] - inside - serves, 1e-6)
     wake = max((one["step"] - one["worker"] - busy["server"]) / 2, 0.0)
-    step = max(one["worker"] - 4 * message - 2 * wake - computes, 1e-6)
+    step = max(one["worker"] - inside - 2 * wake - computes, 1e-6)
     moved = 5 * LARGE / bandwidth  # the product reads and writes, the subtraction reads two and writes
-    copied = large["step"] - one["step"] - moved
+    copied = large["step"] - one["step"] - moved - 4 * mapped
     copy = 2 * LARGE / copied if copied > 2 * LARGE / 1e12 else usual.copy
-    return Tolls(message, partition, step, wake, copy, usual.cipher, cold)
+    beside = one.get("beside", 0.0) / 8
+    return Tolls(message, partition, step, wake, copy, usual.cipher, cold, resume, value, mapped, beside)
 
 
 def null_steps(seconds: float = SECONDS) -> dict[str, Any]:

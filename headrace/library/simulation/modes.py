@@ -17,7 +17,6 @@ from headrace.core.source import at
 from headrace.graph.collection import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
-from headrace.library.control.dependency import no_op
 from headrace.library.scope import control_dependencies, device
 from headrace.library.simulation.job import Rules
 from headrace.library.simulation.planning import Asked
@@ -126,24 +125,20 @@ def rules_of(rule: Mapping[str, Any]) -> Rules:
     return Rules("sync")
 
 
-class _Both(LocalStepsOptimizer):
-    """Has a step that exchanges copies and one that does not, in place of one that decides."""
-
-    between: Operation
+class _Exchanging(LocalStepsOptimizer):
+    """Has a step that exchanges copies, in place of one that decides."""
 
     def _when(self, is_due: Any, exchange: Callable[[], Operation], name: str) -> Operation:
         with control_dependencies([is_due.op]):
-            self.between = no_op(name=f"{name}_alone")
             return exchange()
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """``train``: what trains in place of the program's.  ``between``: all but each ``every``-th time."""
+    """``train``: what trains in place of the program's.  ``every``: of so many steps one exchanges copies."""
 
     train: Operation
     update: Asked | None
-    between: Operation | None = None
     every: int = 1
 
 
@@ -168,9 +163,9 @@ def build(applied: Applied, mode: str, every: int, place: Callable[[Any], str]) 
             fresh = copy.copy(inner)  # of its slots too
             fresh._slots, fresh._non_slot_dict = {}, {}
             usual: Any = replicas(fresh, "local", 1, steps=every, name=name)
-            both = _Both(fresh, usual._rule, name, every, None)
-            train = both.minimize(applied.loss, step, applied.variables)
-            return Variant(train, _last_update(graph), both.between, every)
+            exchanging = _Exchanging(fresh, usual._rule, name, every, None)
+            train = exchanging.minimize(applied.loss, step, applied.variables)
+            return Variant(train, _last_update(graph), every)
         plain = mode if mode in ("async", "stale") else "sync"  # the others differ in what the aggregator is told
         options: dict[str, Any] = {"staleness": 0} if mode == "stale" else {}
         other = replicas(inner, plain, 1, **options, name=f"simulated_{mode}")

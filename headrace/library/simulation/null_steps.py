@@ -2,7 +2,8 @@
 
     python -m headrace.library.simulation.null_steps JOB INDEX PS_HOSTS WORKER_HOSTS SECONDS
 
-In a null step a worker reads a scalar of each server and has it subtracted there: what remains is what messages cost.
+In a null step a worker reads a scalar of each server and has it subtracted there: what remains is what messages cost.  In a
+chain a server is asked again and again within a step, each time for what comes of the answer before.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
@@ -21,65 +23,90 @@ from headrace.client.session import Session
 from headrace.cluster.server import Server
 from headrace.core.config import ConfigProto
 from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
 from headrace.library.control.dependency import group
 from headrace.library.scope import colocate_with, device
 from headrace.library.state.variable import Variable
 from headrace.library.tensor.creation import zeros
 
-CASES: Final = {"one": ((0,), ()), "two": ((0, 1), ()), "large": ((0,), (1 << 20,))}
-"""Of each case: the servers of its variables, and the shape of these; 4 MiB are large."""
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``servers``: of its variables.  ``shape``: of these.  ``rounds``: how often each is read, then changed."""
+
+    servers: tuple[int, ...] = (0,)
+    shape: tuple[int, ...] = ()
+    rounds: int = 1
+
+
+MANY: Final = 16
+ROUNDS: Final = 4
+CASES: Final = {
+    "one": Case(), "two": Case((0, 1)), "many": Case((0,) * MANY), "chain": Case(rounds=ROUNDS),
+    "block": Case(shape=(1 << 13,)), "large": Case(shape=(1 << 20,)),
+}  # fmt: skip
+"""32 KiB do not go within a message; 4 MiB are large."""
 THREADS: Final = 3  # that keep a server busy
+SOCKETS: Final = "ZMQ"  # how the names of threads begin that need no interpreter
 
 
-def processor_s(process: int) -> dict[str, float]:
-    """The processor time that each thread of a process has used so far."""
+def processor_s(process: int) -> dict[tuple[str, str], float]:
+    """The processor time that each thread of a process, by name and number, has used so far."""
     used = {}
     for thread in os.listdir(f"/proc/{process}/task"):
-        with suppress(FileNotFoundError), open(f"/proc/{process}/task/{thread}/schedstat") as file:
-            used[thread] = int(file.read().split()[0]) / 1e9
+        folder = f"/proc/{process}/task/{thread}"
+        with suppress(FileNotFoundError), open(f"{folder}/schedstat") as times, open(f"{folder}/comm") as name:
+            used[name.read().strip(), thread] = int(times.read().split()[0]) / 1e9
     return used
 
 
-def prepare(target: str, name: str, servers: Sequence[int], shape: Sequence[int]) -> Callable[[], Any]:
+def prepare(target: str, name: str, case: Case) -> Callable[[], Any]:
     """What runs the step of one case."""
     with Graph().as_default() as graph, device("/job:worker/task:0"):
         variables = []
-        for number in servers:
+        for number in case.servers:
             with device(f"/job:ps/task:{number}"):
-                variables.append(Variable(zeros(shape), trainable=False, name=name))
-        updates = []
-        for variable in variables:
-            change = variable.read_value() * 1e-9
-            with colocate_with(variable.op):
-                updates.append(variable.assign_sub(change).op)
-        step = group(*updates)
+                variables.append(Variable(zeros(case.shape), trainable=False, name=name))
+        step = group(*(_changed(variable, case.rounds) for variable in variables))
         initialise = group(*(variable.initializer for variable in variables))
     session = Session(target, graph, ConfigProto(device_filters=["/job:ps", "/job:worker/task:0"]))
     session.run(initialise)
     return session.make_callable(step)
 
 
+def _changed(variable: Variable, rounds: int) -> Operation:
+    """The server's last change, each of what the worker makes of the one before."""
+    value = variable.read_value()
+    for _ in range(rounds):
+        change = value * 1e-9
+        with colocate_with(variable.op):
+            value = variable.assign_sub(change)
+    return value.op
+
+
 def measure(target: str, seconds: float, watched: Sequence[int]) -> dict[str, Any]:
     """Of each case the median step, and the processor time of a step.
 
-    ``worker``: of this process; ``server``: of the thread of the first watched one that takes messages.  Its other busy thread
-    is ZeroMQ's, which needs no interpreter.
+    ``worker``: of this process; ``server``: of the thread of the first watched one that takes messages; ``beside``: of the
+    threads of ZeroMQ of both, which need no interpreter and are not in ``worker``.
     """
-    runs = {name: prepare(target, name, *case) for name, case in CASES.items()}
+    runs = {name: prepare(target, name, case) for name, case in CASES.items()}
     found: dict[str, Any] = {name: [] for name in (*CASES, "busy")}
+    part = seconds / (3 * len(found))
     for run in runs.values():
         for _ in range(30):
             run()
     for _ in range(3):  # in turn, so that a slow moment of the machine hits all
         for name, run in runs.items():
-            found[name].append(_sample(run, seconds / 12, 1, watched))
-        found["busy"].append(_sample(runs["one"], seconds / 12, THREADS, watched))
-    return {name: {key: min(one[key] for one in samples) for key in samples[0]} for name, samples in found.items()}
+            found[name].append(_sample(run, part, 1, watched))
+        found["busy"].append(_sample(runs["one"], part, THREADS, watched))
+    return {name: {key: median(one[key] for one in samples) for key in samples[0]} for name, samples in found.items()}
 
 
 def _sample(run: Callable[[], Any], seconds: float, threads: int, watched: Sequence[int]) -> dict[str, float]:
     times: list[float] = []
-    begin, processor, others = time.perf_counter(), time.process_time(), [processor_s(one) for one in watched]
+    before = [processor_s(process) for process in (os.getpid(), watched[0])]
+    begin = time.perf_counter()
 
     def repeat() -> None:
         last = time.perf_counter()
@@ -89,16 +116,20 @@ def _sample(run: Callable[[], Any], seconds: float, threads: int, watched: Seque
             times.append(now - last)
             last = now
 
-    beside = [threading.Thread(target=repeat) for _ in range(threads - 1)]
-    for thread in beside:
+    helpers = [threading.Thread(target=repeat) for _ in range(threads - 1)]
+    for thread in helpers:
         thread.start()
     repeat()
-    for thread in beside:
+    for thread in helpers:
         thread.join()
-    used = time.process_time() - processor
-    after = processor_s(watched[0])
-    server = max(seconds - others[0].get(thread, 0.0) for thread, seconds in after.items())
-    return {"step": median(times), "worker": used / len(times), "server": server / len(times)}
+    own, server = (
+        {thread: used - earlier.get(thread, 0.0) for thread, used in processor_s(process).items()}
+        for process, earlier in zip((os.getpid(), watched[0]), before, strict=True)
+    )
+    worker = sum(used for (name, _), used in own.items() if not name.startswith(SOCKETS))
+    beside = sum(used for part in (own, server) for (name, _), used in part.items() if name.startswith(SOCKETS))
+    taken = {"worker": worker, "server": max(server.values()), "beside": beside}
+    return {"step": median(times), **{name: seconds / len(times) for name, seconds in taken.items()}}
 
 
 def main(argv: Sequence[str]) -> int:

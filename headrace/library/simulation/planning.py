@@ -177,7 +177,8 @@ def _steps(parts: Sequence[Cut], options: Options, costs: CostModel) -> Steps:
             if node in SEND:
                 numbers[node.attrs["key"]] = len(messages)
                 size = float(sum(map(size_of, node.inputs)))
-                messages.append(Message(index[part.name], index[node.attrs["destination"]], size))
+                carried = sum(1 for value in node.inputs if size_of(value))
+                messages.append(Message(index[part.name], index[node.attrs["destination"]], size, carried))
     partitions = [
         Partition(_task(part.name), tuple(_strand(one, numbers, costs) for one in strands), live)
         for part, strands, live in planned

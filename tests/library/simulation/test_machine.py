@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.library.simulation.cluster import Cluster, Tolls
+from headrace.library.simulation.cluster import Cluster
 from headrace.library.simulation.job import Job, Rules
 from headrace.library.simulation.law import Failures, Slow
 from headrace.library.simulation.machine import Simulation, rule_of
@@ -13,6 +13,16 @@ from headrace.passes.cost.rates import Link
 from tests.library.simulation.jobs import FREE, plain, together
 
 FAST = Link(0.0, 1e30)
+
+
+COSTS = replace(FREE, message=1e-6, partition=1e-5, step=1e-4, wake=1e-3, resume=2e-7)
+
+
+def carrying(values: int) -> Job:
+    """Each message has so many values and a megabyte."""
+    job = plain(size=1e6)
+    messages = tuple(replace(message, values=values) for message in job.step.messages)
+    return replace(job, step=replace(job.step, messages=messages))
 
 
 def run(job: Job, cluster: Cluster, rounds: int = 20, **options: object) -> Counts:
@@ -38,8 +48,11 @@ def rate(counts: Counts) -> float:
         (plain(size=1e6), Cluster(1, 1, Link(1e-3, 1e9), tolls=FREE), 0.0161),
         # two servers send 1 MB each through the worker's one link, both ways
         (plain(servers=2, size=1e6), Cluster(1, 2, Link(0.0, 1e9), tolls=FREE), 0.0141),
-        # a step, 2 messages sent and 2 taken by the worker, as many by the server, a partition, 4 times a task that slept
-        (plain(), Cluster(1, 1, FAST, tolls=Tolls(1e-6, 1e-5, 1e-4, 1e-3, 1e30, 1e30, 1.0)), 0.0101 + 8e-6 + 1e-5 + 1e-4 + 4e-3),
+        # a step, 2 messages sent and 2 taken by the worker, as many by the server, a partition, 4 times a task that slept,
+        # one that goes on at each
+        (plain(), Cluster(1, 1, FAST, tolls=COSTS), 0.0101 + 8e-6 + 1e-5 + 1e-4 + 4e-3 + 4e-7),
+        # and a value in 2 of them, which has memory of its own
+        (carrying(2), Cluster(1, 1, FAST, tolls=replace(FREE, value=1e-3, block=1e-2), together=True), 0.0101 + 4 * 12e-3),
     ],
 )  # fmt: skip
 def test_the_time_of_a_step(job: Job, cluster: Cluster, seconds: float) -> None:

@@ -2,34 +2,59 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import astuple
 
 import pytest
 
 import headrace as tf
 from headrace.library.simulation import measure, null_steps
 from headrace.library.simulation.cluster import Tolls
-from headrace.library.simulation.measure import LARGE, tolls_of
+from headrace.library.simulation.measure import LARGE, crowding, tolls_of
+from headrace.library.simulation.null_steps import MANY, ROUNDS
 
 
 def samples(tolls: Tolls, launch: float = 2e-6, bandwidth: float = 1e10) -> dict[str, dict[str, float]]:
     """What null steps would take where messages cost that."""
-    worker = tolls.step + 4 * tolls.message + 2 * tolls.wake + tolls.cold * launch
-    server = tolls.partition + 4 * tolls.message + 2 * tolls.cold * launch
+    inside = 4 * tolls.message + 2 * tolls.value + tolls.resume
+    worker = tolls.step + inside + 2 * tolls.wake + tolls.cold * launch
+    server = tolls.partition + inside + 2 * tolls.cold * launch
     step = worker + server + 2 * tolls.wake
-    moved = 5 * LARGE / bandwidth + 2 * LARGE / tolls.copy
-    return {
-        "one": {"step": step, "worker": worker, "server": server + 2 * tolls.wake},
-        "two": {"step": 0.0, "worker": worker + 4 * tolls.message, "server": 0.0},
-        "busy": {"step": 0.0, "worker": 0.0, "server": server}, "large": {"step": step + moved, "worker": 0.0, "server": 0.0},
+    moved = 5 * LARGE / bandwidth + 2 * LARGE / tolls.copy + 4 * tolls.block
+    served = server + 2 * tolls.wake
+    answers = (ROUNDS - 1) * (2 * (tolls.message + tolls.value) + tolls.resume + tolls.cold * launch)
+    found = {
+        "one": (step, worker, served), "two": (0.0, worker + 4 * tolls.message, 0.0), "busy": (0.0, 0.0, server),
+        "large": (step + moved, 0.0, 0.0), "block": (0.0, 0.0, served + 2 * tolls.block),
+        "many": (0.0, 0.0, served + (MANY - 1) * 2 * (tolls.value + launch)), "chain": (0.0, 0.0, served + answers),
     }  # fmt: skip
+    return {
+        name: {"step": whole, "worker": own, "server": other, "beside": 8 * tolls.beside}
+        for name, (whole, own, other) in found.items()
+    }
 
 
 def test_tolls_of_samples() -> None:
-    tolls = Tolls(30e-6, 120e-6, 300e-6, 50e-6, 4e9)
-    found = tolls_of(samples(tolls))
-    assert (found.message, found.partition, found.step, found.wake, found.copy) == pytest.approx(
-        (tolls.message, tolls.partition, tolls.step, tolls.wake, tolls.copy)
-    )
+    tolls = Tolls(30e-6, 120e-6, 300e-6, 50e-6, 4e9, resume=20e-6, value=5e-6, block=40e-6, beside=10e-6)
+    assert astuple(tolls_of(samples(tolls))) == pytest.approx(astuple(tolls))
+
+
+def test_tolls_of_a_cluster_that_ran_fewer_cases() -> None:
+    """What the others would tell is in what a message and a partition cost."""
+    tolls = Tolls(30e-6, 120e-6, 300e-6, 50e-6, 4e9, resume=0.0, value=0.0, block=0.0, beside=0.0)
+    found = {name: samples(tolls)[name] for name in ("one", "two", "busy", "large")}
+    assert astuple(tolls_of(found)) == pytest.approx(astuple(tolls))
+
+
+@pytest.mark.parametrize(
+    ("cores", "worker", "crowded"),
+    [
+        (2, 450e-6, 1.6), (2, 950e-6, 1.0),  # of two cores 1.25 were used, though nobody waited for one interpreter
+        (2, 1e-6, 2e-3 / 801e-6), (16, 450e-6, 1.0),
+    ],
+)  # fmt: skip
+def test_crowded_cores(cores: int, worker: float, crowded: float) -> None:
+    busy = {"step": 3e-3, "worker": worker, "server": 600e-6, "beside": 200e-6}
+    assert crowding(busy, range(cores)) == pytest.approx(crowded)
 
 
 def test_kernels_of_another_step_are_taken_off() -> None:
@@ -86,5 +111,5 @@ def test_null_steps_of_processes() -> None:
 
 def check(found: Mapping[str, Mapping[str, float]]) -> None:
     """All was measured, and says something."""
-    assert found.keys() == {"one", "two", "large", "busy"}
+    assert found.keys() == {*null_steps.CASES, "busy"}
     assert all(number > 0 for sample in found.values() for number in sample.values())

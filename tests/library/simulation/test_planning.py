@@ -8,7 +8,18 @@ import pytest
 
 import headrace as tf
 from headrace.library.simulation import plan as planner
-from headrace.library.simulation.job import RELEASE, UPDATE, WORKER, Job, Rules, Steps, computing, job_of, scaled
+from headrace.library.simulation.job import (
+    RELEASE,
+    UPDATE,
+    WORKER,
+    Job,
+    Rules,
+    Steps,
+    computing,
+    job_of,
+    scaled,
+    untaken,
+)
 from headrace.library.simulation.modes import build, instead, noting, own_rules, trained_by
 from headrace.library.simulation.planning import MINE, Asked, Planning, servers_of
 from headrace.library.train.replica.device_setter import replica_device_setter
@@ -146,9 +157,7 @@ def test_another_mode_for_a_program(mode: str) -> None:
     try:
         with planning.placed_for(2):
             variant = build(applied, mode, 5, replica_device_setter(2, worker_device=MINE))
-        between = None if variant.between is None else planning.plan(instead(asked, {train}, variant.between), 2).steps
-        trained = {train} if variant.between is None else {train, variant.between}
-        planned = planning.plan(instead(asked, trained, variant.train), 2)
+        planned = planning.plan(instead(asked, {train}, variant.train), 2)
         update = None if variant.update is None else planning.plan(variant.update, 2).steps
     finally:
         planning.close()
@@ -156,9 +165,10 @@ def test_another_mode_for_a_program(mode: str) -> None:
     assert (update is not None) == (mode in ("quorum", "local"))
     assert update is None or waits(update) == [UPDATE]
     if mode == "local":
-        assert variant.every == 5
-        assert between is not None and not waits(between)
-        assert sent(between, WORKER, 0) == 0
+        between = untaken(planned.steps)
+        assert variant.every == 5 and not waits(between)
+        assert sent(between, WORKER, 0) == 0 < sent(planned.steps, WORKER, 0)
+        assert computing(between, 0) == 0 < computing(between)
 
 
 def test_what_programs_say_of_themselves() -> None:
