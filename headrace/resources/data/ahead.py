@@ -8,6 +8,7 @@ what runs on some thread is waited for.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stag
 
 AUTOTUNE = -1
 MOST = 512  # elements that an automatic buffer grows to
+QUICK_S = 1e-3  # an element
 _IDLE, _QUEUED, _RUNNING = range(3)
 
 
@@ -45,23 +47,42 @@ class _PrefetchCursor(OneCursor):
         self._buffer: deque[Outcome] = deque()
         self._size = 1 if stage.size == AUTOTUNE else stage.size
         self._was_full = False
+        self._quick = False
+        """Elements come so fast that a thread which wakes for each costs more than they do: it wakes for half a buffer."""
         self._state = _IDLE
         self._ended = False  # the end of the input is in the buffer, or was taken
         self._stopping = False  # somebody wants to save
+        self._told: Callable[[], None] | None = None  # what to call when the buffer is not empty any more
         run.at_close(self, _PrefetchCursor._wake)
 
     def _wake(self) -> None:
         with self._changed:
+            told, self._told = self._told, None
             self._changed.notify_all()
+        if told is not None:
+            told()
 
     def ready(self) -> bool:
         return bool(self._buffer) or self._ended
+
+    def tell(self, call: Callable[[], None]) -> bool:
+        with self._changed:
+            if self.ready() or self.run.closed:
+                return False
+            self._ask()
+            if self._state == _IDLE:
+                return False
+            self._note_empty()
+            self._told = call
+            return True
 
     def fullness(self) -> tuple[int, int]:
         return len(self._buffer), self._size
 
     def next(self) -> Element | None:
         with self._changed:
+            if not self._buffer:
+                self._note_empty()
             while not self._buffer and not self._ended and self._state == _RUNNING:
                 self.run.check_open()
                 self._changed.wait()
@@ -69,9 +90,10 @@ class _PrefetchCursor(OneCursor):
             if not self._buffer and self._ended:
                 return None
             if self._buffer:
+                self._was_full = self._was_full or len(self._buffer) >= self._size
                 outcome = self._buffer.popleft()
-                self._tune()
-                self._ask()
+                if not (self._quick and 2 * len(self._buffer) > self._size):
+                    self._ask()
             else:
                 self._state = _RUNNING
                 outcome = None
@@ -84,13 +106,10 @@ class _PrefetchCursor(OneCursor):
                 self._changed.notify_all()
         return outcome.get()
 
-    def _tune(self) -> None:
+    def _note_empty(self) -> None:
         """An automatic buffer that was full, and yet is empty now, is too small."""
-        if self.stage.size == AUTOTUNE:
-            if len(self._buffer) + 1 >= self._size:
-                self._was_full = True
-            elif not self._buffer and self._was_full:
-                self._size, self._was_full = min(2 * self._size, MOST), False
+        if self.stage.size == AUTOTUNE and self._was_full:
+            self._size, self._was_full = min(2 * self._size, MOST), False
 
     def _note(self, outcome: Outcome) -> None:
         self._ended = self._ended or outcome.is_end
@@ -108,15 +127,21 @@ class _PrefetchCursor(OneCursor):
             if self._state != _QUEUED:  # somebody did it already
                 return
             self._state = _RUNNING
+        begin, count = time.perf_counter(), 0
         while True:
             outcome = Outcome.of(self.run.ended_by_closing, self.input.next)
+            count += 1
             with self._changed:
                 self._note(outcome)
                 self._buffer.append(outcome)
                 over = not self._has_room()
                 if over:
+                    self._quick = time.perf_counter() - begin < count * QUICK_S
                     self._state = _IDLE
+                told, self._told = self._told, None
                 self._changed.notify_all()
+            if told is not None:
+                told()
             if over:
                 return
 

@@ -18,7 +18,7 @@ from headrace.resources.data.rows import RowFunction
 from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State, at_element, pause
 
 Function = Callable[..., Element]
-MANY: Final = 64  # elements for which a function is called at once
+MANY: Final = 256  # elements for which a function is called at once
 QUICK_S: Final = 0.01  # that they may take
 SMALL: Final = 4096  # bytes of an element that is stacked with others and taken apart again
 

@@ -122,6 +122,10 @@ class Cursor(ABC):
         """Whether `next` would not wait for another thread.  Asked of stages that block."""
         return False
 
+    def tell(self, call: Callable[[], None]) -> bool:
+        """Has a thread that works ahead make the call as soon as there is an element; False: no thread does that."""
+        return False
+
     def fullness(self) -> tuple[int, int] | None:
         """How many elements its buffer holds, and how many it has room for."""
         return None

@@ -1,7 +1,8 @@
 """The iterator of a dataset that steps take elements from: a run of its chain, and who waits for the next element.
 
 Steps are served one by one, in the order in which they ask.  An element that needs no other thread is computed by the step that
-asks for it; others by a thread of the pool.  An element whose step has gone meanwhile is for the next one.
+asks for it; others by a thread of the pool, the one that works ahead if there is one.  An element whose step has gone meanwhile
+is for the next one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic, perf_counter_ns
 from typing import Any, Final
 
@@ -90,7 +92,7 @@ class Serving:
             immediate = bool(self._left) or free or self.run.cursor.ready()
         if immediate:
             self._serve(1)
-        else:
+        elif not self.run.cursor.tell(partial(self._serve, 1)):
             self._submit(self._serve)
 
     def _serve(self, most: int | None = None) -> None:

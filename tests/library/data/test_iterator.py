@@ -204,6 +204,31 @@ class TestEnding:
         thread.join(20)
         assert "GetNext operation was cancelled" in str(errors[0])
 
+    def test_a_position_is_saved_when_the_element_that_a_step_waits_for_has_come(self, stuck, tmp_path):
+        dataset, may_go = stuck
+        iterator = dataset.make_initializable_iterator()
+        element = iterator.get_next()
+        saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
+        with tf.Session() as sess:
+            sess.run(iterator.initializer)
+            sess.run(element)
+            taken = []
+            thread = threading.Thread(target=lambda: taken.append(sess.run(element)))
+            thread.start()
+            waited = threading.Event()
+            while "computes the next element" not in sess.waiting():
+                waited.wait(0.01)
+            saving = threading.Thread(target=saver.save, args=(sess, f"{tmp_path}/position"))
+            saving.start()
+            saving.join(0.1)
+            may_go.set()
+            thread.join(20)
+            saving.join(20)
+            assert taken == [1] and not saving.is_alive()
+            for _ in range(2):
+                assert drain(sess, element) == [2, 3]
+                saver.restore(sess, f"{tmp_path}/position")
+
     def test_a_filter_that_finds_nothing_ends_in_time(self):
         dataset = Dataset.range(1).repeat().filter(lambda x: x > 0)
         element = dataset.make_one_shot_iterator().get_next()
@@ -420,6 +445,15 @@ def test_a_report_before_the_first_step_counts_from_it_on(session, make):
         session.run(iterator.initializer)
     session.run(element)
     assert [stage["elements"] for stage in json.loads(session.run(report))["stages"]] == [1]
+
+
+def test_an_automatic_buffer_grows_when_steps_find_it_empty(session):
+    iterator = Dataset.range(1000).prefetch(tf.data.experimental.AUTOTUNE).make_initializable_iterator()
+    element, report = iterator.get_next(), tf.data.report(iterator)
+    session.run(iterator.initializer)
+    assert json.loads(session.run(report))["stages"][0]["room"] == 1
+    assert drain(session, element) == list(range(1000))
+    assert json.loads(session.run(report))["stages"][0]["room"] > 1
 
 
 def test_report_says_where_the_time_goes(monkeypatch):
