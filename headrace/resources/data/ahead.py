@@ -8,7 +8,6 @@ what runs on some thread is waited for.
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,10 +17,11 @@ from headrace.resources.calling.batch import Element
 from headrace.resources.data.function import Calling, CallingCursor, Function
 from headrace.resources.data.outcome import Outcome
 from headrace.resources.data.stage import Cursor, OneCursor, OneInput, Run, Stage, State
+from headrace.resources.data.stats import bytes_of
 
 AUTOTUNE = -1
 MOST = 512  # elements that an automatic buffer grows to
-QUICK_S = 1e-3  # an element
+MOST_BYTES = 1 << 28  # that it may hold by growing
 _IDLE, _QUEUED, _RUNNING = range(3)
 
 
@@ -47,8 +47,7 @@ class _PrefetchCursor(OneCursor):
         self._buffer: deque[Outcome] = deque()
         self._size = 1 if stage.size == AUTOTUNE else stage.size
         self._was_full = False
-        self._quick = False
-        """Elements come so fast that a thread which wakes for each costs more than they do: it wakes for half a buffer."""
+        self._bytes = 0  # of an element, when the buffer was last full
         self._state = _IDLE
         self._ended = False  # the end of the input is in the buffer, or was taken
         self._stopping = False  # somebody wants to save
@@ -90,10 +89,9 @@ class _PrefetchCursor(OneCursor):
             if not self._buffer and self._ended:
                 return None
             if self._buffer:
-                self._was_full = self._was_full or len(self._buffer) >= self._size
+                self._note_full()
                 outcome = self._buffer.popleft()
-                if not (self._quick and 2 * len(self._buffer) > self._size):
-                    self._ask()
+                self._ask()
             else:
                 self._state = _RUNNING
                 outcome = None
@@ -106,10 +104,16 @@ class _PrefetchCursor(OneCursor):
                 self._changed.notify_all()
         return outcome.get()
 
+    def _note_full(self) -> None:
+        if self.stage.size == AUTOTUNE and not self._was_full and len(self._buffer) >= self._size:
+            self._was_full, self._bytes = True, bytes_of(self._buffer[0].element or ())
+
     def _note_empty(self) -> None:
         """An automatic buffer that was full, and yet is empty now, is too small."""
-        if self.stage.size == AUTOTUNE and self._was_full:
-            self._size, self._was_full = min(2 * self._size, MOST), False
+        if self._was_full:
+            self._was_full = False
+            if 2 * self._size * self._bytes <= MOST_BYTES:
+                self._size = min(2 * self._size, MOST)
 
     def _note(self, outcome: Outcome) -> None:
         self._ended = self._ended or outcome.is_end
@@ -127,16 +131,13 @@ class _PrefetchCursor(OneCursor):
             if self._state != _QUEUED:  # somebody did it already
                 return
             self._state = _RUNNING
-        begin, count = time.perf_counter(), 0
         while True:
             outcome = Outcome.of(self.run.ended_by_closing, self.input.next)
-            count += 1
             with self._changed:
                 self._note(outcome)
                 self._buffer.append(outcome)
                 over = not self._has_room()
                 if over:
-                    self._quick = time.perf_counter() - begin < count * QUICK_S
                     self._state = _IDLE
                 told, self._told = self._told, None
                 self._changed.notify_all()

@@ -26,7 +26,12 @@ def latency(next_element: Callable[[], Element | None]) -> tuple[Element | None,
 def size(next_element: Callable[[], Element | None]) -> tuple[Element | None, float]:
     """The next element, and its bytes."""
     element = next_element()
-    return element, float(sum(map(_bytes, element or ())))
+    return element, float(bytes_of(element or ()))
+
+
+def bytes_of(element: Element) -> int:
+    """How much its values take."""
+    return sum(map(_bytes, element))
 
 
 def _bytes(value: Any) -> int:

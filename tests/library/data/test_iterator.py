@@ -10,6 +10,7 @@ import pytest
 from library.data.taking import drain, one_by_one, take
 
 import headrace as tf
+from headrace.resources.data import ahead
 from headrace.resources.state.iterator import Iterator as Resource
 
 Dataset = tf.data.Dataset
@@ -447,13 +448,16 @@ def test_a_report_before_the_first_step_counts_from_it_on(session, make):
     assert [stage["elements"] for stage in json.loads(session.run(report))["stages"]] == [1]
 
 
-def test_an_automatic_buffer_grows_when_steps_find_it_empty(session):
+@pytest.mark.parametrize("most_bytes", [1 << 28, 15])
+def test_an_automatic_buffer_grows_when_steps_find_it_empty(session, monkeypatch, most_bytes):
+    """And as far as its elements, of 8 bytes each, have room."""
+    monkeypatch.setattr(ahead, "MOST_BYTES", most_bytes)
     iterator = Dataset.range(1000).prefetch(tf.data.experimental.AUTOTUNE).make_initializable_iterator()
     element, report = iterator.get_next(), tf.data.report(iterator)
     session.run(iterator.initializer)
     assert json.loads(session.run(report))["stages"][0]["room"] == 1
     assert drain(session, element) == list(range(1000))
-    assert json.loads(session.run(report))["stages"][0]["room"] > 1
+    assert (json.loads(session.run(report))["stages"][0]["room"] > 1) == (most_bytes > 15)
 
 
 def test_report_says_where_the_time_goes(monkeypatch):
