@@ -106,7 +106,7 @@ def _extract(path: str, folder: str, formats: Any) -> None:
 
 
 def _plain_members(tar: tarfile.TarFile, folder: str) -> list[tarfile.TarInfo]:
-    """The members of an archive, which must be files and folders that land in ``folder``."""
+    """The members of an archive, which must be files and folders that land in ``folder``; ours, and writable by us alone."""
     home, members = os.path.realpath(folder), tar.getmembers()
     for member in members:
         lands = os.path.realpath(os.path.join(home, member.name))
@@ -114,4 +114,6 @@ def _plain_members(tar: tarfile.TarFile, folder: str) -> list[tarfile.TarInfo]:
             raise tarfile.TarError(
                 f"{member.name!r} is outside the destination, or no file or folder: nothing was unpacked"
             )
+        member.mode = member.mode & 0o755 | (0o700 if member.isdir() else 0o600)
+        member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
     return members

@@ -85,3 +85,27 @@ def test_members_stay_in_the_folder(source, tmp_path):
     with pytest.raises(tarfile.TarError, match="outside the destination"):
         get_file("bad", str(tmp_path / "bad.tar.gz"), untar=True, cache_dir=str(tmp_path / "keras"))
     assert not (tmp_path / "outside.txt").exists()
+
+
+@pytest.mark.usefixtures("python")
+def test_unpacked_files_are_writable_by_their_owner_alone(source, tmp_path):
+    def open_to_all(member):
+        member.mode, member.uid = 0o6777, 12345
+        return member
+
+    with tarfile.open(tmp_path / "set.tar.gz", "w:gz") as tar:
+        tar.add(source, "set/words.txt", filter=open_to_all)
+    folder = get_file("set", str(tmp_path / "set.tar.gz"), untar=True, cache_dir=str(tmp_path / "keras"))
+    found = (Path(folder) / "words.txt").stat()
+    assert (found.st_mode & 0o7777, found.st_uid) == (0o755, source.stat().st_uid)
+
+
+@pytest.mark.usefixtures("python")
+def test_links_out_of_the_folder_are_refused(tmp_path):
+    with tarfile.open(tmp_path / "bad.tar.gz", "w:gz") as tar:
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, "../../../outside"
+        tar.addfile(link)
+    with pytest.raises(tarfile.TarError, match="outside the destination"):
+        get_file("bad", str(tmp_path / "bad.tar.gz"), untar=True, cache_dir=str(tmp_path / "keras"))
+    assert not list((tmp_path / "keras").rglob("link"))
