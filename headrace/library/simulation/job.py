@@ -89,7 +89,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """``step``: what each worker runs again and again.  ``between``: in its place, all but each ``every``-th time, `untaken`.
+    """``step``: what each worker runs again and again.  ``between``: in its place, all but each ``every``-th time: see `untaken`.
 
     ``update``: what the one that leads runs for each update, where gradients are gathered.  ``state``: bytes of variables on each
     server.  ``gradients``: bytes that one worker's gradients for a server take.

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from math import nan
+from numbers import Integral, Real
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 MOST: Final = 20.0  # times the usual time, the longest that a step takes by Pareto's law
+LAWS: Final = ("none", "pareto", "lognormal", "one")
 _UNITS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def check_number(name: str, value: Any, least: float = 0.0, above: bool = False, whole: bool = False) -> None:
+    """Refuses what is no number, or too small a one.  ``above``: the least one is too small itself."""
+    is_number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    found = float(value) if is_number else nan
+    if not (found > least if above else found >= least):
+        number, bound = "a whole number" if whole else "a number", "above" if above else "of at least"
+        raise ValueError(f"{name} must be {number} {bound} {least:g}; got {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +33,11 @@ class Slow:
 
     law: str = "none"
     number: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.law not in LAWS:
+            raise ValueError(f"the law of slow steps is one of {', '.join(LAWS)}; got {self.law!r}")
+        check_number("the number of the law", self.number, above=True)
 
     def draw(self, source: Random, worker: int, workers: int) -> float:
         """The factor of one step of one worker."""
@@ -45,7 +62,7 @@ def slow_of(text: str) -> Slow:
         value = float(number)
     except ValueError:
         value = -1.0
-    if law not in ("pareto", "lognormal", "one") or not 0 < value < float("inf"):
+    if law not in LAWS[1:] or not 0 < value < float("inf"):
         raise ValueError(
             f"slow is none, pareto:SHAPE, lognormal:SPREAD or one:TIMES, with a positive number; got {text!r}"
         )
@@ -65,6 +82,10 @@ class Failures:
     restart: float = 30.0
     save: float = 600.0
     copies: float = 0.0
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            check_number(one.name, getattr(self, one.name), above=one.name == "save")
 
 
 def rate_of(text: str) -> float:

@@ -17,7 +17,7 @@ class Host:
     __slots__ = ("_crowded", "_free", "_moving", "movers", "used")
 
     def __init__(self, cores: int = 0, movers: float = 0.0, crowded: float = 1.0) -> None:
-        """0: as many as are asked for.  ``crowded``: how many times as long work takes that begins when no other core is free."""
+        """0: as many as are asked for.  ``crowded``: how many times as long work takes that begins while they are all busy."""
         self._free = [0.0] * cores  # when each core is free
         self._moving: list[float] = []  # when what moves bytes now will be over
         self.movers, self._crowded = movers, crowded
@@ -39,19 +39,13 @@ class Host:
         return best, begun
 
     def end(self, core: int, begun: float, time: float) -> float:
-        """The core is free again: at that time, later where others have wanted it meanwhile."""
+        """Frees the core.  Returns when: at that time, or later where all other cores were busy."""
         self.used += time - begun
         if core >= 0:
             if self._crowded > 1.0 and min(self._free) > begun:
                 time += (self._crowded - 1.0) * (time - begun)
             self._free[core] = time
         return time
-
-    def aside(self, time: float, seconds: float) -> None:
-        """A core that is free then is used so long by what nobody waits for."""
-        if seconds and self._free and min(self._free) < inf:
-            core, begun = self.begin(time)
-            self.end(core, begun, begun + seconds)
 
     def compute(self, time: float, kernels: float, moves: float) -> float:
         """When kernels that begin now or later are over."""

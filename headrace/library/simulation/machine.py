@@ -15,8 +15,9 @@ from math import ceil, isfinite
 from random import Random
 from typing import Any, Final
 
+from headrace.cluster.transport.interface import DEFAULT_LIMITS
 from headrace.core.process import no_collection
-from headrace.library.simulation.cluster import INLINE, SHORT, SMALL, WARM, Cluster
+from headrace.library.simulation.cluster import SHORT, SMALL, WARM, Cluster
 from headrace.library.simulation.job import RELEASE, WORKER, Job, Rules, Steps, computing
 from headrace.library.simulation.lines import Host, Port
 from headrace.library.simulation.outcome import Counts
@@ -170,7 +171,7 @@ class Simulation:
         if job.servers != cluster.servers:
             raise ValueError(f"the job was planned for {job.servers} servers, and the cluster has {cluster.servers}")
         self._job, self._cluster, self._tolls = job, cluster, cluster.tolls
-        self._inline = INLINE if cluster.together else SMALL
+        self._inline = DEFAULT_LIMITS.shared if cluster.together else DEFAULT_LIMITS.inline
         self._random = Random(seed)
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._number = 0
@@ -347,9 +348,6 @@ class Simulation:
         if not run.alive:
             return
         now, tolls = self.now, self._tolls
-        task.host.aside(
-            now, 2 * tolls.beside
-        )  # of both ends: they are on one host, or as many messages go the other way
         start = max(now, task.busy)
         core, start = task.host.begin(start)
         what_for, number, messages = what

@@ -12,8 +12,8 @@ A chain of equations, with *m* for a message, *v* for a value that it carries, *
 - of one step after the other all is in line: its time, less the processor time of the worker and of a busy server, is 2 *w*
   (of the 4 times that a task wakes 2 are the worker's own, and in its processor time);
 - what is left of the worker's processor time is *s*;
-- the threads of the sockets have had 8 ends of messages in a step;
-- on two cores, where all of these cannot run at once, `crowding` says how much that costs.
+- on one or two cores, where these threads and those of the sockets cannot all run at once, `crowding` says how much longer work
+  takes.
 
 Nodes that run between two messages find the caches cold: `coldness` runs a step of different nodes, in a loop and with other
 memory read in between.
@@ -69,7 +69,7 @@ def crowding(busy: Mapping[str, float], cores: Collection[int]) -> float:
     step = busy["step"] / THREADS
     if len(cores) > 2 or max(busy["worker"], busy["server"]) > 0.8 * step:
         return 1.0
-    return max(1.0, len(cores) * step / (busy["worker"] + busy["server"] + busy["beside"]))
+    return max(1.0, len(cores) * step / (busy["worker"] + busy["server"] + busy["sockets"]))
 
 
 def tolls_of(
@@ -98,8 +98,7 @@ def tolls_of(
     moved = 5 * LARGE / bandwidth  # the product reads and writes, the subtraction reads two and writes
     copied = large["step"] - one["step"] - moved - 4 * mapped
     copy = 2 * LARGE / copied if copied > 2 * LARGE / 1e12 else usual.copy
-    beside = one.get("beside", 0.0) / 8
-    return Tolls(message, partition, step, wake, copy, usual.cipher, cold, resume, value, mapped, beside)
+    return Tolls(message, partition, step, wake, copy, usual.cipher, cold, resume, value, mapped)
 
 
 def null_steps(seconds: float = SECONDS) -> dict[str, Any]:

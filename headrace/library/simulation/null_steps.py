@@ -87,7 +87,7 @@ def _changed(variable: Variable, rounds: int) -> Operation:
 def measure(target: str, seconds: float, watched: Sequence[int]) -> dict[str, Any]:
     """Of each case the median step, and the processor time of a step.
 
-    ``worker``: of this process; ``server``: of the thread of the first watched one that takes messages; ``beside``: of the
+    ``worker``: of this process; ``server``: of the thread of the first watched one that takes messages; ``sockets``: of the
     threads of ZeroMQ of both, which need no interpreter and are not in ``worker``.
     """
     runs = {name: prepare(target, name, case) for name, case in CASES.items()}
@@ -127,8 +127,8 @@ def _sample(run: Callable[[], Any], seconds: float, threads: int, watched: Seque
         for process, earlier in zip((os.getpid(), watched[0]), before, strict=True)
     )
     worker = sum(used for (name, _), used in own.items() if not name.startswith(SOCKETS))
-    beside = sum(used for part in (own, server) for (name, _), used in part.items() if name.startswith(SOCKETS))
-    taken = {"worker": worker, "server": max(server.values()), "beside": beside}
+    sockets = sum(used for part in (own, server) for (name, _), used in part.items() if name.startswith(SOCKETS))
+    taken = {"worker": worker, "server": max(server.values()), "sockets": sockets}
     return {"step": median(times), **{name: seconds / len(times) for name, seconds in taken.items()}}
 
 

@@ -15,7 +15,7 @@ from headrace.library.simulation.job import (
 )
 
 FREE = Tolls(
-    message=0.0, partition=0.0, step=0.0, wake=0.0, copy=1e30, cipher=1e30, cold=1.0, resume=0.0, value=0.0, block=0.0, beside=0.0
+    message=0.0, partition=0.0, step=0.0, wake=0.0, copy=1e30, cipher=1e30, cold=1.0, resume=0.0, value=0.0, block=0.0
 )  # fmt: skip
 
 

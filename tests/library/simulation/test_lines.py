@@ -27,6 +27,14 @@ def test_as_many_cores_as_are_asked_for() -> None:
     assert [host.compute(0.0, 1.0, 0.0) for _ in range(3)] == [1.0, 1.0, 1.0]
 
 
+def test_work_takes_longer_while_all_other_cores_are_busy() -> None:
+    host = Host(cores=2, crowded=1.5)
+    assert host.compute(0.0, 1.0, 0.0) == 1.0  # alone
+    assert host.compute(0.0, 1.0, 0.0) == 1.5
+    assert host.compute(1.0, 1.0, 0.0) == 2.5  # until 1.5 beside the one before
+    assert host.compute(9.0, 1.0, 0.0) == 10.0
+
+
 def test_the_memory_is_shared() -> None:
     """Two threads move at full speed; the third and the fourth slower, until the first are over."""
     host = Host(movers=2.0)

@@ -28,19 +28,19 @@ def samples(tolls: Tolls, launch: float = 2e-6, bandwidth: float = 1e10) -> dict
         "many": (0.0, 0.0, served + (MANY - 1) * 2 * (tolls.value + launch)), "chain": (0.0, 0.0, served + answers),
     }  # fmt: skip
     return {
-        name: {"step": whole, "worker": own, "server": other, "beside": 8 * tolls.beside}
+        name: {"step": whole, "worker": own, "server": other, "sockets": 0.0}
         for name, (whole, own, other) in found.items()
     }
 
 
 def test_tolls_of_samples() -> None:
-    tolls = Tolls(30e-6, 120e-6, 300e-6, 50e-6, 4e9, resume=20e-6, value=5e-6, block=40e-6, beside=10e-6)
+    tolls = Tolls(30e-6, 120e-6, 300e-6, 50e-6, 4e9, resume=20e-6, value=5e-6, block=40e-6)
     assert astuple(tolls_of(samples(tolls))) == pytest.approx(astuple(tolls))
 
 
 def test_tolls_of_a_cluster_that_ran_fewer_cases() -> None:
     """What the others would tell is in what a message and a partition cost."""
-    tolls = Tolls(30e-6, 120e-6, 300e-6, 50e-6, 4e9, resume=0.0, value=0.0, block=0.0, beside=0.0)
+    tolls = Tolls(30e-6, 120e-6, 300e-6, 50e-6, 4e9, resume=0.0, value=0.0, block=0.0)
     found = {name: samples(tolls)[name] for name in ("one", "two", "busy", "large")}
     assert astuple(tolls_of(found)) == pytest.approx(astuple(tolls))
 
@@ -53,7 +53,7 @@ def test_tolls_of_a_cluster_that_ran_fewer_cases() -> None:
     ],
 )  # fmt: skip
 def test_crowded_cores(cores: int, worker: float, crowded: float) -> None:
-    busy = {"step": 3e-3, "worker": worker, "server": 600e-6, "beside": 200e-6}
+    busy = {"step": 3e-3, "worker": worker, "server": 600e-6, "sockets": 200e-6}
     assert crowding(busy, range(cores)) == pytest.approx(crowded)
 
 

@@ -1,16 +1,39 @@
 """Jobs on clusters, what failures leave of them, and which cluster is best."""
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from headrace.library.simulation.cluster import Cluster
+from headrace.library.simulation.cluster import Cluster, Tolls
 from headrace.library.simulation.grid import best_of, explore
 from headrace.library.simulation.job import Rules
 from headrace.library.simulation.law import Failures, Slow
 from headrace.library.simulation.outcome import CAUSES, quantile
 from headrace.library.simulation.simulate import goodput_of, memory_of, run, stops
 from tests.library.simulation.jobs import FREE, plain, together
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Cluster(0, 1), "workers must be a whole number of at least 1; got 0"),
+        (lambda: Cluster("2", 1), "workers must be a whole number of at least 1; got '2'"),  # type: ignore[arg-type]
+        (lambda: Cluster(1, 1, cores=-1), "cores must be a whole number of at least 0; got -1"),
+        (lambda: Cluster(1, 1, speed=0.0), "speed must be a number above 0; got 0.0"),
+        (lambda: Cluster(1, 1, tolls=None), "tolls must be a Tolls; got None"),  # type: ignore[arg-type]
+        (lambda: Tolls(message=-1e-6), "message must be a number of at least 0; got -1e-06"),
+        (lambda: Tolls(crowded=0.5), "crowded must be a number of at least 1; got 0.5"),
+        (lambda: Tolls(copy=0.0), "copy must be a number above 0; got 0.0"),
+        (lambda: Failures(rate=float("nan")), "rate must be a number of at least 0; got nan"),
+        (lambda: Slow("paretto", 1.5), "the law of slow steps is one of none, pareto, lognormal, one; got 'paretto'"),
+        (lambda: Slow("pareto", -1.0), "the number of the law must be a number above 0; got -1.0"),
+    ],
+)
+def test_what_no_cluster_is_like(make: Callable[[], object], said: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=re.escape(said)):
+        make()
 
 
 def test_an_outcome() -> None:
