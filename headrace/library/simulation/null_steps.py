@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
@@ -55,8 +56,9 @@ def processor_s(process: int) -> dict[tuple[str, str], float]:
     used = {}
     for thread in os.listdir(f"/proc/{process}/task"):
         folder = f"/proc/{process}/task/{thread}"
-        with suppress(FileNotFoundError), open(f"{folder}/schedstat") as times, open(f"{folder}/comm") as name:
-            used[name.read().strip(), thread] = int(times.read().split()[0]) / 1e9
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            name = Path(f"{folder}/comm").read_text().strip()
+            used[name, thread] = int(Path(f"{folder}/schedstat").read_text().split()[0]) / 1e9
     return used
 
 
