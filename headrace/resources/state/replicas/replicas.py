@@ -90,6 +90,7 @@ class Replicas:
         self._timer: threading.Timer | None = None
         self._handed_out = -1  # the ticket of the last update
         self._places: dict[int, bytes] = {}  # of members that have a box
+        self._excluded: dict[int, str] = {}  # why those are no members any more who have not left by themselves
 
     def check(self, rule: Rule) -> None:
         """Refuses who trains by other rules under this name."""
@@ -125,10 +126,14 @@ class Replicas:
         """``why``: told to a worker that has not left by itself."""
         with self._lock:
             self._places.pop(member, None)
+            if not why:
+                self._excluded.pop(member, None)
+            elif member in self._machine.members:
+                self._excluded[member] = why
             ended = self._tell(Leave(member))
             for attempts in self._waiting.values():
                 if member in attempts:
-                    ended.append(attempts.pop(member).end(self._unknown(why)))
+                    ended.append(attempts.pop(member).end(self._unknown(member)))
         finish(ended)
 
     def exclude(self, box: int, why: str) -> None:
@@ -177,7 +182,7 @@ class Replicas:
         waiting = self._waiting[type(attempt)]
         with self._lock:
             if attempt.member not in self._machine.members:
-                raise self._unknown()
+                raise self._unknown(attempt.member)
             if attempt.member in waiting:
                 raise InvalidArgumentError(
                     None, None, f"two steps of one session wait in replicas {self.name!r}: a worker runs one at a time"
@@ -187,8 +192,8 @@ class Replicas:
         finish(ended)
         return None if attempt.ended else Waiting(self, attempt)  # type: ignore[arg-type]
 
-    def _unknown(self, why: str = "") -> AbortedError:
-        why = why or "its session has ended, or the server was started again"
+    def _unknown(self, member: int) -> AbortedError:
+        why = self._excluded.get(member, "its session has ended, or the server was started again")
         return AbortedError(None, None, f"this worker is no member of replicas {self.name!r} any more: {why}")
 
     def _unfinished(self) -> AbortedError:
