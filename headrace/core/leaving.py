@@ -18,6 +18,9 @@ STATUS: Final = 128 + signal.SIGTERM
 
 SECONDS: Final = 30.0
 
+SLEEP: Final = 1.0
+"""Seconds the main thread sleeps at a time.  Only it runs handlers, and a signal that comes as it falls asleep wakes nobody."""
+
 
 class Terminated(SystemExit):
     """Ends the process after SIGTERM, with its status."""

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+source: random.Random = random.SystemRandom()
+"""Where a program that gives no seed gets one."""
+
 _WORD = 0xFFFFFFFF
 _BLOCKS = 256  # of four words, made together
 
@@ -27,8 +30,7 @@ class RandomWords:
     def seeded(seed: int, seed2: int) -> RandomWords:
         """The stream of two seeds; of seeds nobody knows if both are zero."""
         if seed == 0 and seed2 == 0:
-            system = random.SystemRandom()
-            seed, seed2 = system.getrandbits(64), system.getrandbits(64)
+            seed, seed2 = source.getrandbits(64), source.getrandbits(64)
         return RandomWords((seed & _WORD, seed >> 32 & _WORD), (seed2 & _WORD, seed2 >> 32 & _WORD))
 
     def position(self) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from headrace.core import dtypes
+from headrace.core import dtypes, random_words
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops.shared.refuse import expect_sizes
@@ -37,7 +37,7 @@ def _(input, size, offsets, centered, normalized, uniform_noise, noise):
 @glimpse.state
 def _(context):
     generator = torch.Generator(context.device)
-    generator.seed()
+    generator.manual_seed(random_words.source.getrandbits(63))
     return generator
 
 

@@ -27,6 +27,7 @@ def handled(number, handler, handle=signal.signal):
 jobs = dict(zip(("ps", "worker"), ([address] for address in sys.argv[1:])))
 server = tf.train.Server(jobs, "ps", 0, config=tf.ConfigProto(compile="off"))
 signal.signal = handled
+signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
 server.join()
 print("never")
 """
@@ -50,10 +51,11 @@ with tf.train.MonitoredTrainingSession(
 
 
 @contextmanager
-def parameter_server(*addresses: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def parameter_server(*addresses: str, blocked: str = "") -> Iterator[tuple[subprocess.Popen[str], str]]:
     addresses = addresses or tuple(free_addresses(1))
+    program = SERVER.replace("BLOCKED", f"[{blocked}]")
     with subprocess.Popen(
-        [sys.executable, "-c", SERVER, *addresses], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, *addresses], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stdout is not None
@@ -151,8 +153,10 @@ def test_a_job_that_is_stopped_as_a_whole_saves_its_last_step(tmp_path: Path) ->
     assert saved in [str(tmp_path / f"model.ckpt-{int(last) + more}") for more in (0, 1)]  # `run` exits after a step
 
 
-def test_a_server_that_nobody_uses_leaves() -> None:
-    with parameter_server() as (process, _):
+@pytest.mark.parametrize("blocked", ["", "signal.SIGTERM"], ids=["awake", "asleep"])
+def test_a_server_that_nobody_uses_leaves(blocked: str) -> None:
+    """Another thread takes a signal that the main thread blocks, as one that comes while the main thread falls asleep."""
+    with parameter_server(blocked=blocked) as (process, _):
         process.send_signal(signal.SIGTERM)
         assert "leaves" not in end(process), "nobody loses anything"
 

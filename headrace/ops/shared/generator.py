@@ -6,6 +6,8 @@ import hashlib
 
 import torch
 
+from headrace.core import random_words
+
 
 def mixed_seed(seed: int, seed2: int) -> int:
     """One 63-bit seed for a pair.  Mixed because torch's CPU generator looks at the low 32 bits only."""
@@ -21,5 +23,5 @@ def make_generator(context):
     if seed or seed2:
         generator.manual_seed(mixed_seed(seed, seed2))
     else:
-        generator.seed()
+        generator.manual_seed(random_words.source.getrandbits(63))
     return generator

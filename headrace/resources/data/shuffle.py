@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
+from headrace.core import random_words
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.random_words import RandomWords
 from headrace.resources.calling.batch import Element
@@ -16,8 +16,7 @@ class Seeds:
 
     def __init__(self, seed: int, seed2: int, anew: bool) -> None:
         if seed == 0 and seed2 == 0:
-            system = random.SystemRandom()
-            seed, seed2 = system.getrandbits(63), system.getrandbits(63)
+            seed, seed2 = random_words.source.getrandbits(63), random_words.source.getrandbits(63)
         self._pair, self._anew = (seed, seed2), anew
         self._words = RandomWords.seeded(seed, seed2)
 

@@ -18,6 +18,7 @@ from time import monotonic
 from typing import Any, Final, NamedTuple, Protocol
 
 from headrace.core.errors import CancelledError, DeadlineExceededError, OpError
+from headrace.core.leaving import SLEEP
 from headrace.core.registry import REGISTRY, Rule
 from headrace.core.source import at
 from headrace.resources.stepping.interrupt import Shield, shield
@@ -163,7 +164,7 @@ class Step:
             if self.error is not None:
                 raise self.error
             try:
-                moment = min(self.due(since), end)
+                moment = min(self.due(since), end, inf if guard is None else monotonic() + SLEEP)
                 event = events.get(True, max(moment - monotonic(), 0.0) if moment < inf else None)
             except Empty:
                 self.stop_if_over()

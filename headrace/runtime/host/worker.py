@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection
+from math import inf
+from time import monotonic
 from typing import Any
 
 from headrace.core.config import ConfigProto
 from headrace.core.errors import OpError
+from headrace.core.leaving import SLEEP
 from headrace.core.registry import Kernel, OpDef
 from headrace.graph.infer import group_inputs
 from headrace.passes.pipeline import passes_off
@@ -95,7 +98,13 @@ class LocalWorker:
             return self._wait_until(condition, seconds)
 
     def _wait_until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
-        came = self._session_left.wait_for(lambda: self._failure is not None or condition(), seconds)
+        left = inf if seconds is None else seconds
+        end = monotonic() + left
+        while not (
+            came := self._session_left.wait_for(lambda: self._failure is not None or condition(), min(left, SLEEP))
+        ):
+            if (left := end - monotonic()) <= 0:
+                break
         if self._failure is not None:
             raise self._failure
         return came
