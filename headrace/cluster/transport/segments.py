@@ -141,11 +141,12 @@ class OutgoingSegments:
 
     def _reclaim(self) -> None:
         """Takes back what the receiver has let go; idle segments beyond the limit are given up, the oldest first."""
-        still = [segment for segment in self._used if segment.memory[0] != FREE]
-        if len(still) == len(self._used):
+        used: list[_Outgoing] = []
+        for segment in self._used:  # looked at once: the receiver may let go of one at any moment
+            (used if segment.memory[0] != FREE else self._free).append(segment)
+        if len(used) == len(self._used):
             return
-        self._free += [segment for segment in self._used if segment.memory[0] == FREE]
-        self._used = still
+        self._used = used
         idle = sum(segment.message.nbytes for segment in self._free)
         while idle > self._keep:
             segment = self._free.pop(0)
