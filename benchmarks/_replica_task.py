@@ -118,7 +118,7 @@ class Place:
 
 
 def work(pipe, jobs, index):
-    """Trains as each message says, until the next message; then says what was counted."""
+    """Trains as each message says, until it is told to stop; then says what was counted."""
     tf = ready()
     place = Place(tf, jobs, index)
     pipe.send("ready")
@@ -138,14 +138,35 @@ def _train(tf, place, pipe, index, job):
     train = optimizer.minimize(loss, tf.train.get_or_create_global_step())
     batches, delays = np.random.RandomState(1000 * job["seed"] + index), random.Random(job["seed"] * 100 + index)
     with tf.train.MonitoredTrainingSession(place.server.target, index == 0, config=place.config) as session:
+        inside = _timed(session._tf_sess())
         pipe.send("begun")
         pipe.recv()
-        while not pipe.poll():
+        begin, before = time.perf_counter(), []
+        while True:
+            if pipe.poll():
+                if pipe.recv() == "stop":
+                    break
+                before = list(optimizer.report(session)["by_worker"].values())
             rows = batches.randint(0, len(labels), size)
             time.sleep(job["step_s"] * _factor(job, index, delays))
             session.run(train, {x: images[rows], y: labels[rows]})
-        pipe.recv()
-        return optimizer.report(session)
+        outside = (time.perf_counter() - begin - sum(inside)) / max(len(inside), 1)
+        return {**optimizer.report(session), "before": before, "outside_s": outside}
+
+
+def _timed(session):
+    """Seconds of each step from now on, without what the loop and monitored sessions do between steps."""
+    times, run = [], session.run
+
+    def timed(*arguments, **named):
+        begin = time.perf_counter()
+        try:
+            return run(*arguments, **named)
+        finally:
+            times.append(time.perf_counter() - begin)
+
+    session.run = timed
+    return times
 
 
 def _factor(job, index, delays):

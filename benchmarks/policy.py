@@ -35,6 +35,7 @@ SERVERS = (1, 2, 4, 8)
 SLOW = ("none", "pareto:1.5", "one:4")
 EVENTS = 6_000
 AIM = 0.10
+SETTLING = 3.0  # seconds of measured training until `backups="auto"` knows who is slow
 OTHERS = ("async", "stale", "lossy")
 
 
@@ -163,9 +164,10 @@ def real(options):
     """The same with processes: chosen by simulation, judged by the clock."""
     from benchmarks import _simulate_jobs, cluster, replicas, simulate
 
-    machine, tolls, moving = simulate.calibrated()
+    os.environ["HEADRACE_SHAKESPEARE"] = options.text  # before there are processes that read it
+    machine, tolls, movers = simulate.calibrated()
     cores = len(os.sched_getaffinity(0))
-    where = Cluster(1, 1, together=True, cores=cores, movers=moving, tolls=tolls)
+    where = Cluster(1, 1, together=True, cores=cores, movers=movers, tolls=tolls)
     rows = []
     for case in options.cases:
         rates = {}
@@ -186,7 +188,6 @@ def real(options):
     tasks = replicas.Cluster(max(options.workers)) if options.models else None
     try:
         for model in options.models:
-            os.environ["HEADRACE_SHAKESPEARE"] = options.text
             job = _simulate_jobs.model_job(model, "sync", 2, machine)
             sleeps = options.step_ms / 1000
             job = replace(job, step=scaled(job.step, 1 + sleeps / computing(job.step), -1))
@@ -231,10 +232,10 @@ def _trained(tasks, model, policy, workers, law, step_s, seconds):
 
     tf.Session.reset(tasks.target)
     settled = settle(Auto(), workers, policy)
-    counts, lasted = tasks.train_for({
+    counts, _, lasted = tasks.train_for({
         "model": model, "mode": settled.mode, "arguments": dict(settled.arguments), "workers": workers, "stragglers": law,
         "seed": 0, "step_s": step_s, "gathers": True,
-    }, 2 * seconds)  # fmt: skip
+    }, 2 * seconds, after=SETTLING)  # fmt: skip
     return sum(one["counted"] for one in counts) / lasted
 
 
@@ -285,6 +286,7 @@ def main(argv=None):
     options = parser.parse_args(argv)
     begin = time.monotonic()
     if options.real:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # all tasks would have the one GPU
         options.models = ("digits",) if options.models is None else options.models
         options.workers = options.workers or (4, 12)
         rows = real(options)

@@ -103,18 +103,32 @@ class Cluster:
                 assert pipe.recv() == "begun"
         return pipes
 
-    def train_for(self, job, seconds):
-        """Trains so long; what the job has counted of each worker, and how long it took."""
+    def train_for(self, job, seconds, after=0.0):
+        """Trains so long; what the job has counted, the usual seconds between its steps, and how long it took.
+
+        ``after``: seconds of training that do not count, in which a mode finds out who is slow.
+        """
         pipes = self.begin(job)
-        begin = time.perf_counter()
         for pipe in pipes:
             pipe.send("go")
+        time.sleep(after)
+        if after:
+            for pipe in pipes:
+                pipe.send("note")
+        begin = time.perf_counter()
         time.sleep(seconds)
         for pipe in pipes:
             pipe.send("stop")
         lasted = time.perf_counter() - begin
-        report = max((pipe.recv() for pipe in pipes), key=lambda one: one["updates"])
-        return list(report["by_worker"].values()), lasted
+        reports = [pipe.recv() for pipe in pipes]
+        report = max(reports, key=lambda one: one["updates"])
+        counts = list(report["by_worker"].values())
+        if report["before"]:
+            counts = [
+                {name: more[name] - less[name] for name in ("counted", "late")}
+                for more, less in zip(counts, report["before"], strict=True)
+            ]
+        return counts, statistics.median(one["outside_s"] for one in reports), lasted
 
     def bytes_of_servers(self):
         """What has come into and gone out of the busiest server so far."""

@@ -21,7 +21,7 @@ from benchmarks import _harness, _simulate_jobs, cluster, replicas
 from headrace.library.simulation.cluster import Cluster
 from headrace.library.simulation.job import computing
 from headrace.library.simulation.machines import machine as machine_here
-from headrace.library.simulation.measure import LARGE, bandwidth_of_copies, measure, movers, tolls_of
+from headrace.library.simulation.measure import LARGE, measure, moving, tolls_of
 from headrace.library.simulation.simulate import run
 from headrace.passes.cost.rates import Machine
 
@@ -57,25 +57,25 @@ def main(argv=None):
         print(_report(rows))
         print(f"saved to {_harness.save('simulate_recorded', {'tolls': asdict(tolls), 'rows': rows})}")
         return
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # all tasks would have the one GPU
     os.environ["HEADRACE_SHAKESPEARE"] = options.text
     begin = time.monotonic()
-    machine, tolls, moving = calibrated()
-    print(f"{asdict(tolls)}; {moving:.1f} threads move at full speed", flush=True)
-    described = Cluster(1, 1, together=True, cores=cores, movers=moving, tolls=tolls)
+    machine, tolls, movers = calibrated()
+    print(f"{asdict(tolls)}; {movers:.1f} threads move at full speed", flush=True)
+    described = Cluster(1, 1, together=True, cores=cores, movers=movers, tolls=tolls)
     rows = [*_null_steps(options, machine, described), *_models(options, machine, described)]
     print(_report(rows))
     print(f"{time.monotonic() - begin:.0f} s")
-    result = {"cores": cores, "tolls": asdict(tolls), "movers": moving, "rows": rows}
+    result = {"cores": cores, "tolls": asdict(tolls), "movers": movers, "rows": rows}
     print(f"saved to {_harness.save('simulate', result)}")
 
 
 def calibrated():
     """The rates of this machine, what messages cost, and how many threads move bytes at full speed."""
     found = machine_here()
-    machine = Machine(
-        {**found.rates, "CPU": replace(found.rates_of("CPU"), bandwidth=bandwidth_of_copies())}, found.links
-    )
-    return machine, measure(machine=machine), movers()
+    bandwidth, movers = moving()
+    machine = Machine({**found.rates, "CPU": replace(found.rates_of("CPU"), bandwidth=bandwidth)}, found.links)
+    return machine, measure(machine=machine), movers
 
 
 def _null_steps(options, machine, described):
@@ -107,15 +107,16 @@ def _models(options, machine, described):
             for mode in options.modes:
                 job = _simulate_jobs.model_job(model, mode, 2, machine)
                 for number in workers:
-                    measured = _trained(tasks, model, mode, number, options.seconds)
-                    rows.append(_row(model, mode, replace(described, workers=number, servers=2), measured, job))
+                    measured, outside = _trained(tasks, model, mode, number, options.seconds)
+                    where = replace(described, workers=number, servers=2)
+                    rows.append(_row(model, mode, where, measured, replace(job, outside=outside)))
     finally:
         tasks.close()
     return rows
 
 
 def _trained(tasks, model, mode, workers, seconds):
-    """Steps a second of all workers, by what the job itself has counted."""
+    """Steps a second of all workers, by what the job itself has counted, and a worker's seconds between two steps."""
     import headrace as tf
 
     tf.Session.reset(tasks.target)
@@ -124,12 +125,12 @@ def _trained(tasks, model, mode, workers, seconds):
         arguments = {**arguments, "quorum": max(1, workers * 3 // 4)}
     if name == "backup" and workers == 1:
         arguments = {"backups": 0}
-    counts, lasted = tasks.train_for({
+    counts, outside, lasted = tasks.train_for({
         "model": model, "mode": name, "arguments": arguments, "workers": workers, "stragglers": "none", "seed": 0,
         "step_s": 0.0, "gathers": False,
     }, 2 * seconds)  # fmt: skip
     steps = sum(one["counted"] + one["late"] for one in counts)
-    return steps * (8 if mode == "local 8" else 1) / lasted
+    return steps * (8 if mode == "local 8" else 1) / lasted, outside
 
 
 def _row(case, mode, where, measured, job):
@@ -161,7 +162,8 @@ def _recorded(cases):
     machine = _simulate_jobs.measured_cpu()
     share = LARGE / (10 << 20)  # `tolls_of` knows a variable of 4 MiB
     large = {**large, "step": one["step"] + (large["step"] - one["step"]) * share}
-    found = {"one": one, "two": two, "busy": sample("scalar", 1, 12), "large": large}
+    busy = {**one, "server": sample("scalar", 1, 12)["server"]}
+    found = {"one": busy, "two": two, "one, rested": one, "large, rested": large}
     job = _simulate_jobs.null_job("scalar", 1, machine)
     tolls = tolls_of(found, machine.rates_of("CPU"), (computing(job.step, 0), computing(job.step)))
     described = Cluster(1, 1, together=True, cores=16, movers=8.0, tolls=tolls)

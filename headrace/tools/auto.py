@@ -20,7 +20,7 @@ from headrace.library.simulation.job import Job, Rules, computing
 from headrace.library.simulation.judge import Simulated
 from headrace.library.simulation.law import counts_of, link_of, slow_of
 from headrace.library.simulation.machines import machine
-from headrace.library.simulation.measure import measure, movers
+from headrace.library.simulation.measure import measure, moving
 from headrace.library.simulation.policy import Choice, Question, choose
 from headrace.library.simulation.reasons import in_words
 from headrace.library.train.replica.auto import checked_allow
@@ -100,8 +100,8 @@ def cluster_of(told: Told) -> Cluster:
     if told.measures:
         described = replace(described, tolls=measure(MEASURED_S, machine()))
     if told.here:
-        moving = movers() if told.measures else 0.0
-        described = replace(described, together=True, cores=len(os.sched_getaffinity(0)), movers=moving)
+        _, movers = moving() if told.measures else (0.0, 0.0)
+        described = replace(described, together=True, cores=len(os.sched_getaffinity(0)), movers=movers)
     return described
 
 

@@ -14,6 +14,8 @@ WARM: Final = 1e-4  # seconds of nodes in a row after which their code is in the
 SMALL: Final = (
     DEFAULT_LIMITS.inline
 )  # bytes: what is not larger does not wait behind large messages (how a message travels)
+LULL: Final = 5e-4  # seconds without work after which it takes longest to begin again; a round number
+NAMES: Final = 64  # bytes of a message beside its values: which they are, and of which step; a round number
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +25,17 @@ class Tolls:
     ``message``: to pack and send one, and again to take one.  ``value``: more for each value that it carries.  ``block``: more
     for one that is too large to go inline and has memory of its own.  ``partition``: to begin, drive and end one that another
     task asked for.  ``resume``: to go on with one that has waited for a message.  ``step``: to run a step as the one who asks.
-    ``wake``: more for a message that comes to a task which sleeps.  ``copy``: bytes a second into the memory that two tasks of a
-    host share.  ``cipher``: bytes a second that are encrypted or decrypted for another host.  ``cold``: how many times as long
-    nodes take between two messages as in a loop, where the caches have their code; for the first `WARM` seconds of a strand.
+    ``wake``: more for a task that has had nothing to do for `LULL`, in part where it was less: it sleeps, and its caches have
+    other code.  ``copy``: bytes a second into the memory that two tasks of a host share.  ``cipher``: bytes a second that are
+    encrypted or decrypted for another host.  ``cold``: how many times as long nodes take between two messages as in a loop, where
+    the caches have their code; for the first `WARM` seconds of a strand.
     ``crowded``: how many times as long work takes that begins while all other cores of its host are busy.
     """
 
     message: float = 40e-6
     partition: float = 110e-6
     step: float = 310e-6
-    wake: float = 60e-6
+    wake: float = 120e-6
     copy: float = 5e9
     cipher: float = 2.4e9
     cold: float = 4.0

@@ -92,7 +92,8 @@ class Job:
     """``step``: what each worker runs again and again.  ``between``: in its place, all but each ``every``-th time: see `untaken`.
 
     ``update``: what the one that leads runs for each update, where gradients are gathered.  ``state``: bytes of variables on each
-    server.  ``gradients``: bytes that one worker's gradients for a server take.
+    server.  ``gradients``: bytes that one worker's gradients for a server take.  ``outside``: seconds of a worker's
+    program between two steps.
     """
 
     step: Steps
@@ -103,6 +104,7 @@ class Job:
     every: int = 1
     state: tuple[float, ...] = ()
     gradients: tuple[float, ...] = ()
+    outside: float = 0.0
 
     def with_rules(self, rules: Rules) -> Job:
         """The job with other rules of who waits for whom."""

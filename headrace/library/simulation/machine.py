@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from headrace.cluster.transport.interface import DEFAULT_LIMITS
 from headrace.core.process import no_collection
-from headrace.library.simulation.cluster import SHORT, SMALL, WARM, Cluster
+from headrace.library.simulation.cluster import LULL, NAMES, SHORT, SMALL, WARM, Cluster
 from headrace.library.simulation.job import RELEASE, WORKER, Job, Rules, Steps, computing
 from headrace.library.simulation.lines import Host, Port
 from headrace.library.simulation.outcome import Counts
@@ -171,7 +171,7 @@ class Simulation:
         if job.servers != cluster.servers:
             raise ValueError(f"the job was planned for {job.servers} servers, and the cluster has {cluster.servers}")
         self._job, self._cluster, self._tolls = job, cluster, cluster.tolls
-        self._inline = DEFAULT_LIMITS.shared if cluster.together else DEFAULT_LIMITS.inline
+        self._inline = (DEFAULT_LIMITS.shared if cluster.together else DEFAULT_LIMITS.inline) - NAMES
         self._random = Random(seed)
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._number = 0
@@ -286,7 +286,9 @@ class Simulation:
         start = max(time, task.busy)
         core, start = task.host.begin(start)
         path = _later(_NONE, _QUEUE, start - time)
-        t = start + self._tolls.step
+        t = start + self._tolls.step + self._woken(start - task.busy)
+        if role == "step":
+            t += self._job.outside + self._woken(self._job.outside)
         own = course.begins[course.own] if course.own >= 0 else []
         is_short = course.first * factor < SHORT
         if is_short:  # what it sends first goes along with the messages that begin the others
@@ -303,6 +305,10 @@ class Simulation:
             self._drive(run, list(own), t, _later(path, _OWN, t - start), task)
         if not course.others and not own:  # a step of nothing
             self._at(t, self._ended, run, _later(path, _OWN, t - start))
+
+    def _woken(self, seconds: float) -> float:
+        """What a task takes longer that has done nothing for so many seconds."""
+        return self._tolls.wake * min(seconds / LULL, 1.0)
 
     def _packing(self, course: _Course, messages: Iterable[int]) -> float:
         """Seconds to pack one message that carries these, or to take it."""
@@ -355,7 +361,7 @@ class Simulation:
             messages = (number,)
         t = start + self._packing(run.course, messages) + size / tolls.cipher
         if start == now:
-            t += tolls.wake
+            t += self._woken(now - task.busy)
         ready: list[int] = []
         if what_for == "begin":
             t += tolls.partition
@@ -585,6 +591,8 @@ class Simulation:
         core, start = task.host.begin(start)
         path = _later(path, _QUEUE, start - now)
         ready: list[int] = []
-        t, path = self._follow_on(run, number, ready, start, path, task)
+        again = self._tolls.resume
+        path = _later(path, _OWN if task.is_worker else _SERVER, again)
+        t, path = self._follow_on(run, number, ready, start + again, path, task)
         t = self._drive(run, ready, t, path, task)
         task.let_go(core, start, t)

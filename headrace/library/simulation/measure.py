@@ -1,22 +1,19 @@
 """Finds on this machine what steps cost beside their nodes: null steps of one worker on two servers, each a process.
 
-A chain of equations, with *m* for a message, *v* for a value that it carries, *p* for a partition, *r* for going on with one,
-*s* for a step, *w* for a task that wakes:
+Where three threads ask, no task sleeps, and the processor time of a step tells, with *m* for a message, *v* for a value that it
+carries, *p* for a partition, *r* for going on with one, *s* for a step:
 
-- 32 KiB in place of a scalar cost the server twice what a message with memory of its own takes longer;
+- one server more costs the worker 4 *m*; but a server, which has 4 as well, spends at least a third of its time on the rest;
 - 15 more scalars cost the server 30 *v*, beside their kernels;
-- one server more costs the worker 4 messages: its processor time with two servers and with one gives *m*; but a busy server,
-  which has 4 as well, spends at least a third of its time on the rest;
 - each further answer within a step costs the server 2 *m*, 2 *v* and *r*;
-- a server that is kept busy has *p*, *r*, 2 *v* and 4 messages for each step: the processor time of its thread gives *p*;
-- of one step after the other all is in line: its time, less the processor time of the worker and of a busy server, is 2 *w*
-  (of the 4 times that a task wakes 2 are the worker's own, and in its processor time);
-- what is left of the worker's processor time is *s*;
+- 32 KiB in place of a scalar cost the server twice what a message with memory of its own takes longer;
+- a server has *p*, *r*, 2 *v* and 4 *m* for each step, which gives *p*; the worker has *s* in place of *p*;
 - on one or two cores, where these threads and those of the sockets cannot all run at once, `crowding` says how much longer work
   takes.
 
-Nodes that run between two messages find the caches cold: `coldness` runs a step of different nodes, in a loop and with other
-memory read in between.
+One thread that does something else between steps finds everybody asleep.  Such a step takes longer by what it takes to wake five
+times: twice the server, twice the worker for an answer, and the worker for itself; three of them after a quarter of the step.
+Nodes of a server, which run in a loop without messages too, tell how cold the caches are then; 4 MiB how fast bytes are copied.
 """
 
 from __future__ import annotations
@@ -35,21 +32,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.client.session import Session
-from headrace.core.config import ConfigProto
-from headrace.core.dtypes import float32, int32
-from headrace.graph import raw_ops
-from headrace.graph.convert import constant
-from headrace.graph.graph import Graph
-from headrace.graph.operation import Tensor
-from headrace.library.simulation.cluster import Tolls
+from headrace.library.simulation.cluster import LULL, WARM, Tolls
 from headrace.library.simulation.null_steps import MANY, ROUNDS, THREADS
 from headrace.passes.cost.rates import Machine, Rates
 from headrace.passes.cost.work import Work
 
-SECONDS: Final = 6.0
+SECONDS: Final = 10.0
 LARGE: Final = 4 << 20  # bytes of the large variable
-OTHER: Final = 1 << 24  # bytes that are read between two steps, so that they find nothing in the caches of a core
 PROGRAM: Final = "headrace.library.simulation.null_steps"
 
 
@@ -57,7 +46,9 @@ def measure(seconds: float = SECONDS, machine: Machine | None = None) -> Tolls:
     """Starts three processes for so many seconds, and some more to begin.  ``machine``: the rates of kernels."""
     rates = None if machine is None else machine.rates_of("CPU")
     found = null_steps(seconds)
-    return replace(tolls_of(found, rates, cold=coldness()), crowded=crowding(found["busy"], os.sched_getaffinity(0)))
+    return replace(
+        tolls_of(found, rates, cold=coldness(found)), crowded=crowding(found["one"], os.sched_getaffinity(0))
+    )
 
 
 def crowding(busy: Mapping[str, float], cores: Collection[int]) -> float:
@@ -83,20 +74,23 @@ def tolls_of(
     usual = Tolls()
     launch = 2e-6 if rates is None else rates.calling(Work(1.0), on_array=True)
     bandwidth = 1e10 if rates is None else rates.bandwidth
-    one, two, busy, large = (found[name] for name in ("one", "two", "busy", "large"))
+    one, two, rested, large = (found[name] for name in ("one", "two", "one, rested", "large, rested"))
     many, chain, block = (found.get(name, one) for name in ("many", "chain", "block"))
-    serves, computes = (cold * one for one in kernels or (2 * launch, launch))  # a read and a subtraction; a product
+    serves, computes = (
+        (cold * part for part in kernels) if kernels else (2 * launch, launch)
+    )  # read, subtract; multiply
     value = max((many["server"] - one["server"]) / (MANY - 1) / 2 - launch, 0.0)
     mapped = max((block["server"] - one["server"]) / 2, 0.0)
-    message = min(max((two["worker"] - one["worker"]) / 4, 1e-6), busy["server"] / 6)
+    message = min(max((two["worker"] - one["worker"]) / 4, 1e-6), one["server"] / 6)
     answer = (chain["server"] - one["server"]) / (ROUNDS - 1)
-    resume = min(max(answer - 2 * (message + value) - cold * launch, 0.0), busy["server"] / 3)
+    resume = min(max(answer - 2 * (message + value) - launch, 0.0), one["server"] / 3)
     inside = 4 * message + 2 * value + resume
-    partition = max(busy["server"] - inside - serves, 1e-6)
-    wake = max((one["step"] - one["worker"] - busy["server"]) / 2, 0.0)
-    step = max(one["worker"] - inside - 2 * wake - computes, 1e-6)
+    partition = max(one["server"] - inside - serves, 1e-6)
+    step = max(one["worker"] - inside - computes, 1e-6)
+    quarter = min(rested["step"] / 4 / LULL, 1.0)
+    wake = max((rested["step"] - one["worker"] - one["server"]) / (2 + 3 * quarter), 0.0)
     moved = 5 * LARGE / bandwidth  # the product reads and writes, the subtraction reads two and writes
-    copied = large["step"] - one["step"] - moved - 4 * mapped
+    copied = large["step"] - rested["step"] - moved - 4 * mapped
     copy = 2 * LARGE / copied if copied > 2 * LARGE / 1e12 else usual.copy
     return Tolls(message, partition, step, wake, copy, usual.cipher, cold, resume, value, mapped)
 
@@ -144,54 +138,19 @@ def _free_ports(count: int) -> list[int]:
         return [one.getsockname()[1] for one in sockets]
 
 
-def coldness(runs: int = 200) -> float:
-    """How many times as long a small step takes whose code other work has driven out of the caches."""
-    with Graph().as_default() as graph:
-        step = _different_nodes()
-    other = np.ones(OTHER >> 3)
-
-    def best(drive_out: bool) -> float:
-        times = []
-        for _ in range(runs):
-            if drive_out:
-                other.sum()
-            begin = time.perf_counter()
-            run()
-            times.append(time.perf_counter() - begin)
-        return float(np.percentile(times, 25))
-
-    with Session(graph=graph, config=ConfigProto(compile="off")) as session:
-        run = session.make_callable(step)
-        for _ in range(runs):
-            run()
-        return max(1.0, best(True) / best(False))
+def coldness(found: Mapping[str, Any]) -> float:
+    """How many times as long nodes of a server take as in a loop, until the caches have their code."""
+    warm: float = found["warm"]
+    taken = found["nodes, rested"]["server"] - found["one, rested"]["server"]
+    return max(1.0, 1.0 + (taken - warm) / min(warm, WARM))
 
 
-def _different_nodes() -> Tensor:
-    """Some small nodes of different ops: what workers and servers do with rows of tables."""
-    table = raw_ops.RandomUniform(constant([64, 32]), dtype=float32)
-    numbers = raw_ops.Cast(raw_ops.Floor(raw_ops.Mul(raw_ops.Sum(table, constant(1)), constant(1.0))), DstT=int32)
-    places = raw_ops.FloorMod(numbers, constant(2))
-    parts = raw_ops.DynamicPartition(raw_ops.Range(constant(0), constant(64), constant(1)), places, num_partitions=2)
-    rows = [raw_ops.GatherV2(table, part, constant(0)) for part in parts]
-    joined = raw_ops.DynamicStitch(parts, rows)
-    scaled = raw_ops.Sub(
-        raw_ops.Relu(raw_ops.AddV2(joined, constant(1e-3))), raw_ops.Reshape(table, constant([64, 32]))
-    )
-    return raw_ops.Max(raw_ops.ConcatV2([raw_ops.Tanh(scaled), raw_ops.Square(table)], constant(0)), constant([0, 1]))
-
-
-def movers(threads: int | None = None, size: int = 1 << 25) -> float:
-    """How many threads of this machine can move bytes at full speed at the same time."""
+def moving(threads: int | None = None, size: int = 1 << 25) -> tuple[float, float]:
+    """Bytes that one thread reads and writes a second, and how many threads can do so at the same time."""
     count = threads or len(os.sched_getaffinity(0))
-    alone = min(_copying(1, size) for _ in range(3))
-    together = min(_copying(count, size) for _ in range(3))
-    return max(1.0, min(float(count), count * alone / together))
-
-
-def bandwidth_of_copies(size: int = 1 << 25) -> float:
-    """Bytes that one thread reads and writes a second."""
-    return 4 * 2 * size / min(_copying(1, size) for _ in range(3))
+    alone = min(_copying(1, size) for _ in range(5))
+    together = min(_copying(count, size) for _ in range(5))
+    return 4 * 2 * size / alone, max(1.0, min(float(count), count * alone / together))
 
 
 def _copying(threads: int, size: int) -> float:

@@ -116,7 +116,8 @@ class Bench:
         """
         device = self.device(device_type)
         graph = Graph()
-        with graph.as_default(), graph.device(device):
+        # A node's own state is kept by its name, and is on its device.
+        with graph.as_default(), graph.device(device), graph.name_scope(device_type):
             feeds, fetches = make()
         options = Options(
             list(dict.fromkeys([device, *self.worker.device_names])),

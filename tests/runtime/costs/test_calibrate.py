@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from headrace.core.dtypes import float32
+from headrace.extend import register_device, unregister_device
 from headrace.passes.cost.rates import BUS, HOST, NEAR, NETWORK, Link
 from headrace.passes.cost.use import CONVOLUTION, USES
 from headrace.runtime.costs import calibrate, programs
@@ -50,6 +51,19 @@ def test_all_figures_are_measured(small, monkeypatch):
     assert {*machine.links} == {NEAR, BUS, HOST, NETWORK}
     assert machine.links[HOST] == Link(1.0, 2.0)
     assert machine.links[NETWORK].latency >= 1.0  # no network is quicker than the host itself
+
+
+def test_random_numbers_have_a_state_on_each_device():
+    """A generator of one device draws nothing on another."""
+    register_device("ACCELERATOR", "cpu", 1)
+    try:
+        both = Bench(1)
+        for name in ("ACCELERATOR", "CPU"):
+            both.probe(name, partial(programs.drawing, 8)).seconds(1e-4)
+        assert len(both.registered._states.all()) == 2
+        both.close()
+    finally:
+        unregister_device("ACCELERATOR")
 
 
 def test_a_machine_without_the_libraries_of_clusters_takes_the_usual_link(monkeypatch):
