@@ -176,12 +176,14 @@ def depth_max(input, ksize, strides, data_format):
     return input.unflatten(-1, (depth // size, size)).amax(-1)
 
 
-def max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format):
+def max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format, indices=None):
+    """``indices``: where the maxima are, if that is known."""
     if channel(ksize, data_format) != 1:
         raise NotImplementedError("MaxPoolGrad is not yet supported on the depth dimension.")
     g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
     x = prepare(input, g, data_format)
-    _, indices = max_with_indices(x, g)
+    if indices is None:
+        _, indices = max_with_indices(x, g)
     dy = restore_first(to_torch(grad, data_format), g.drop)
     check_same(dy, indices)
     if x.dim() == 4:
@@ -351,6 +353,41 @@ def declare_max(suffix, rank, types, explicit):
 
 max_pool_2d, max_pool_2d_grad, max_pool_2d_grad_grad = declare_max("", 4, MAX_TYPES, True)
 max_pool_3d, max_pool_3d_grad, max_pool_3d_grad_grad = declare_max("3D", 5, FLOATING, False)
+
+
+# ---- a pool and its gradient that look for the maxima once (passes/share_maxima.py)
+
+WINDOW = f"{window(4, True)}, explicit_paddings: list(int) = [], {layouts(4)}"
+max_pool_located = op(f"_MaxPoolLocated(input: T[4]; {WINDOW}) -> (output: T, indices: int64)", T=FLOATING)
+max_pool_located.shape(lambda input, *values: (pool_shape("MaxPool", 4, input, *values), TensorShape(None)))
+max_pool_located.not_differentiable()
+max_pool_located_grad = op(
+    f"_MaxPoolLocatedGrad(orig_input: T[4], indices: int64, grad: T[4]; {WINDOW}) -> (output: T)", T=FLOATING
+)
+max_pool_located_grad.shape(lambda orig_input, indices, grad, *values: orig_input.with_rank(4))
+max_pool_located_grad.not_differentiable()
+
+
+@max_pool_located.refuse
+def _(input, *values):
+    expect_elements("input", input)
+
+
+@max_pool_located_grad.refuse
+def _(orig_input, indices, grad, *values):
+    expect_shape("grad", grad, pooled("MaxPool", 4, orig_input.shape, *values))
+
+
+@max_pool_located.kernel
+def _(input, ksize, strides, padding, explicit, data_format):
+    g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
+    y, indices = max_with_indices(prepare(input, g, data_format), g)
+    return from_torch(drop_first(y, g.drop), data_format), indices
+
+
+@max_pool_located_grad.kernel
+def _(input, indices, grad, *values):
+    return max_pool_grad(input, grad, *values, indices=indices)
 
 
 def declare_avg(suffix, rank):

@@ -52,6 +52,7 @@ from headrace.passes.schedule import (
     schedule,
     write_early,
 )
+from headrace.passes.share_maxima import share_maxima
 from headrace.passes.share_transpose import share_transpose
 from headrace.passes.simplify import simplify
 from headrace.passes.sink import sink
@@ -266,6 +267,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("accumulate_product", Stage.REWRITE, _plain(accumulate_product), REWRITE),
     Pass("share_transpose", Stage.REWRITE, _plain(share_transpose), REWRITE),
     Pass("copy_kept", Stage.REWRITE, _plain(copy_kept)),
+    Pass("share_maxima", Stage.FUSE, _plain(share_maxima), ("rewrite", "interpreted")),
     Pass("fuse_crop", Stage.FUSE, _plain(fuse_crop), ("rewrite", "interpreted")),
     # A compiler makes one loop of an update and its gradient; a separate update would be a second loop.
     Pass("fuse_updates", Stage.FUSE, _plain(fuse_updates), ("rewrite", "interpreted")),

@@ -98,5 +98,7 @@ _RULES: dict[str, Callable[[Operation], int]] = {
     "MaxPool": lambda node: _window(node) * _size(node.outputs[0]),
     "AvgPool": lambda node: _window(node) * _size(node.outputs[0]),
     "MaxPoolGrad": lambda node: (_window(node) + 1) * _size(node.inputs[1]),
+    "_MaxPoolLocated": lambda node: _window(node) * _size(node.outputs[0]),
+    "_MaxPoolLocatedGrad": lambda node: _size(node.inputs[2]),
     "AvgPoolGrad": lambda node: 2 * _window(node) * _size(node.inputs[1]),
 }

@@ -33,6 +33,7 @@ _CONVOLUTIONS = (
 )
 _POOLINGS = (
     "MaxPool MaxPoolGrad MaxPoolGradGrad MaxPoolWithArgmax MaxPoolGradWithArgmax AvgPool AvgPoolGrad MaxPool3D MaxPool3DGrad "
+    "_MaxPoolLocated _MaxPoolLocatedGrad "
     "AvgPool3D AvgPool3DGrad LRN LRNGrad FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 FusedBatchNormGrad "
     "FusedBatchNormGradV2 FusedBatchNormGradV3"
 )
