@@ -288,7 +288,7 @@ def _planning():
 
 
 def _wide(tf, pinned):
-    layers = LARGEST * 10 // (PLAN_DEVICES * 95)  # 9.5 nodes for a layer in a tower
+    layers = LARGEST * 10 // (PLAN_DEVICES * 115)  # 11.5 nodes for a layer in a tower
     with tf.Graph().as_default() as graph:
         with tf.device("/cpu:0" if pinned else None):
             variables = [(tf.Variable(tf.ones([4, 4])), tf.Variable(tf.ones([4]))) for _ in range(layers)]

@@ -6,6 +6,8 @@ For each node and device it is worked out from the end what the rest of the step
 
 from __future__ import annotations
 
+from math import inf
+
 from headrace.passes.placement.greedy import Settler
 from headrace.passes.placement.problem import Assignment, Problem
 
@@ -28,15 +30,13 @@ def rest_of_step(problem: Problem) -> list[list[float]]:
     ahead = [[0.0] * count for _ in problem.unit]
     for node in range(len(problem.unit) - 1, -1, -1):
         work, launch, after = problem.work[node], problem.launch[node], ahead[node]
-        feasible = problem.feasible[problem.unit[node]]
-        whole = {site: launch[site] + work[site] * slow[site] + after[site] for site in feasible}
-        least = min(whole.values())
+        whole = [inf] * count
+        for site in problem.feasible[problem.unit[node]]:
+            whole[site] = launch[site] + work[site] * slow[site] + after[site]
+        least = min(whole)
         for value in problem.inputs[node]:
-            before = ahead[problem.maker[value]]
+            maker = problem.maker[value]
             moved = least + latency + problem.size[value] * pace
-            for site in range(count):
-                here = whole.get(site, moved)
-                here = min(here, moved)
-                if here > before[site]:
-                    before[site] = here
+            if moved > min(ahead[maker]):
+                ahead[maker] = [max(a, min(b, moved)) for a, b in zip(ahead[maker], whole, strict=True)]
     return ahead
