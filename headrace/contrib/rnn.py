@@ -17,6 +17,9 @@ from headrace.library.rnn.experimental_cell import (
 from headrace.library.rnn.gated_cell import (
     GLSTMCell as GLSTMCell, IntersectionRNNCell as IntersectionRNNCell, PhasedLSTMCell as PhasedLSTMCell,
 )
+from headrace.library.rnn.grid_cell import (
+    BidirectionalGridLSTMCell as BidirectionalGridLSTMCell, GridLSTMCell as GridLSTMCell,
+)
 from headrace.library.rnn.independent_cell import (
     IndRNNCell as IndRNNCell, IndyGRUCell as IndyGRUCell, IndyLSTMCell as IndyLSTMCell, SRUCell as SRUCell,
 )
