@@ -1,6 +1,7 @@
 """tf.contrib.rnn: all cells, wrappers and ways to unroll."""
 
 from headrace.library.rnn.base import LayerRNNCell as LayerRNNCell, RNNCell as RNNCell
+from headrace.library.rnn.block_wrapper import LSTMBlockWrapper as LSTMBlockWrapper
 from headrace.library.rnn.cell import (
     BasicLSTMCell as BasicLSTMCell, BasicRNNCell as BasicRNNCell, GRUCell as GRUCell, LSTMCell as LSTMCell,
     LSTMStateTuple as LSTMStateTuple,
