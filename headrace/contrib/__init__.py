@@ -26,6 +26,7 @@ from headrace.contrib import nccl as nccl
 from headrace.contrib import opt as opt
 from headrace.contrib import predictor as predictor
 from headrace.contrib import quantize as quantize
+from headrace.contrib import resampler as resampler
 from headrace.contrib import rnn as rnn
 from headrace.contrib import saved_model as saved_model
 from headrace.contrib import seq2seq as seq2seq

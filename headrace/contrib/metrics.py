@@ -6,6 +6,7 @@ from headrace.library.contrib.metrics import (
     streaming_false_negatives as streaming_false_negatives, streaming_false_positives as streaming_false_positives,
     streaming_curve_points as streaming_curve_points,
     streaming_sparse_average_precision_at_top_k as streaming_sparse_average_precision_at_top_k,
+    sparse_recall_at_top_k as sparse_recall_at_top_k,
     streaming_mean as streaming_mean, streaming_mean_absolute_error as streaming_mean_absolute_error,
     streaming_mean_cosine_distance as streaming_mean_cosine_distance, streaming_mean_iou as streaming_mean_iou,
     streaming_mean_relative_error as streaming_mean_relative_error,
@@ -34,6 +35,15 @@ from headrace.library.contrib.metrics import (
 from headrace.library.contrib.agreement import (
     cohen_kappa as cohen_kappa, count as count, streaming_covariance as streaming_covariance,
     streaming_pearson_correlation as streaming_pearson_correlation,
+)
+from headrace.library.contrib.best_threshold import (
+    f1_score as f1_score, precision_at_recall as precision_at_recall,
+    precision_recall_at_equal_thresholds as precision_recall_at_equal_thresholds,
+    recall_at_precision as recall_at_precision,
+)
+from headrace.library.contrib.exact_auc import (
+    auc_using_histogram as auc_using_histogram, auc_with_confidence_intervals as auc_with_confidence_intervals,
+    streaming_dynamic_auc as streaming_dynamic_auc,
 )
 from headrace.library.tensor.set import (
     set_difference as set_difference, set_intersection as set_intersection, set_size as set_size, set_union as set_union,

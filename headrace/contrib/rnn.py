@@ -1,6 +1,7 @@
 """tf.contrib.rnn: all cells, wrappers and ways to unroll."""
 
 from headrace.library.rnn.base import LayerRNNCell as LayerRNNCell, RNNCell as RNNCell
+from headrace.library.rnn.block_wrapper import LSTMBlockWrapper as LSTMBlockWrapper
 from headrace.library.rnn.cell import (
     BasicLSTMCell as BasicLSTMCell, BasicRNNCell as BasicRNNCell, GRUCell as GRUCell, LSTMCell as LSTMCell,
     LSTMStateTuple as LSTMStateTuple,
@@ -16,6 +17,9 @@ from headrace.library.rnn.experimental_cell import (
 )
 from headrace.library.rnn.gated_cell import (
     GLSTMCell as GLSTMCell, IntersectionRNNCell as IntersectionRNNCell, PhasedLSTMCell as PhasedLSTMCell,
+)
+from headrace.library.rnn.grid_cell import (
+    BidirectionalGridLSTMCell as BidirectionalGridLSTMCell, GridLSTMCell as GridLSTMCell,
 )
 from headrace.library.rnn.independent_cell import (
     IndRNNCell as IndRNNCell, IndyGRUCell as IndyGRUCell, IndyLSTMCell as IndyLSTMCell, SRUCell as SRUCell,

@@ -62,6 +62,7 @@ from headrace.ops import (
     record_input,
     reduction,
     replicas,
+    resampler,
     scatter,
     search,
     segment,

@@ -101,7 +101,6 @@ _ADVICE = {
     "tf.contrib.meta_graph_transform": "tf.graph_util, on the GraphDef of the SavedModel",
     "tf.contrib.labeled_tensor": "tf.Tensor, with names of axes in comments",
     "tf.contrib.verbs tf.contrib.mpi tf.contrib.gdr": "tf.train.Server: the transport is chosen by itself",
-    "tf.contrib.resampler": "tf.contrib.image.dense_image_warp",
     "tf.contrib.integrate": "tf.while_loop, or tf.py_func around scipy",
 }  # fmt: skip
 ADVICE = {name: text for names, text in _ADVICE.items() for name in names.split()}

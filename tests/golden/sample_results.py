@@ -31,6 +31,8 @@ _STAGED = "needs a put before it, or leaves something behind; tests/tensorflow/p
 _DECODED = "its inputs come from QuantizeV2, which is compared; tests/library/network/test_ctc.py runs both"
 NOT_COMPARED = {
     "GatherTree": "TensorFlow has it in an add-on; tests/golden/rnn_cases.py compares beam search",
+    "Resampler": "TensorFlow 1 has it in an add-on; tests/library/contrib/test_resampler.py has its formula",
+    "ResamplerGrad": "TensorFlow 1 has it in an add-on; tests/library/contrib/test_resampler.py has its formula",
     "MutexLock": "takes the handle of a mutex; tests/library/control/test_critical_section.py runs it",
     "ConsumeMutexLock": "takes the handle of a mutex; tests/library/control/test_critical_section.py runs it",
     "Dequantize": _DECODED,

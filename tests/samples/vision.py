@@ -9,6 +9,7 @@ FILTER = np.float32([[[0.1, 0.7], [0.33, -0.2]], [[-0.45, 0.05], [0.29, 0.6]]])
 _PLAIN = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "SAME"}
 _APART = {"strides": [1, 2, 1, 1], "rates": [1, 1, 2, 1], "padding": "VALID"}
 _BACK = {"SAME": IMAGE * 0.5, "VALID": IMAGE[:, :2, :3] * 0.5}
+_PLACES = np.float32([[[0.3, 0.6], [3.7, 2.2], [-0.4, 1.5], [4.3, 3.2], [9.5, 1.1]]])
 _BOXES = np.float32([[0, 0, 0.5, 0.5], [0, 0.1, 0.5, 0.6], [0.6, 0.6, 0.9, 1.2]])
 _SCORES = np.float32([0.9, 0.8, 0.7])
 
@@ -68,6 +69,17 @@ SAMPLES: dict[str, list[Sample]] = {
             {"interpolation": "BILINEAR"},
         ),
         Sample([IMAGE, np.float32([[1, 0, 1]]), np.int32([4, 5])], {"interpolation": "BILINEAR"}, error=ValueError),
+    ],
+    "Resampler": [
+        Sample([IMAGE, _PLACES]),
+        Sample([IMAGE.astype(np.float64), _PLACES.astype(np.float64)]),
+        Sample([IMAGE[:0], _PLACES[:0]], gradient=False),
+        Sample([IMAGE, _PLACES[..., :1]], error=ValueError),
+        Sample([IMAGE, _PLACES[:0]], error=ValueError),
+    ],
+    "ResamplerGrad": [
+        Sample([IMAGE.astype(np.float64), _PLACES.astype(np.float64), _PLACES.astype(np.float64) + 1]),
+        Sample([IMAGE, _PLACES, _PLACES[:, :1]], error=ValueError),
     ],
     "NonMaxSuppression": [Sample([_BOXES, _SCORES, np.int32(2)], {"iou_threshold": 0.4}, gradient=False)],
     "NonMaxSuppressionV2": [Sample([_BOXES, _SCORES, np.int32(3), np.float32(0.4)], gradient=False)],

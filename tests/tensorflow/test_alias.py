@@ -199,6 +199,8 @@ import tensorflow as tf
 from tensorflow.contrib.framework.python.ops import add_arg_scope, audio_ops
 from tensorflow.contrib.image.python.ops import distort_image_ops
 from tensorflow.contrib.layers.python.layers import batch_norm, initializers, utils
+from tensorflow.contrib.resampler import resampler
+from tensorflow.contrib.resampler.python.ops import resampler_ops
 from tensorflow.contrib.learn.python.learn import learn_runner
 from tensorflow.contrib.learn.python.learn.datasets import base
 from tensorflow.contrib.learn.python.learn.datasets.mnist import read_data_sets
@@ -208,6 +210,7 @@ assert learn_runner.run is tf.contrib.learn.learn_runner.run and base.load_csv_w
 assert run_config.RunConfig is tf.contrib.learn.RunConfig
 assert numpy_io.numpy_input_fn is tf.estimator.inputs.numpy_input_fn
 assert audio_ops.audio_spectrogram and distort_image_ops.adjust_hsv_in_yiq
+assert resampler is tf.contrib.resampler.resampler is resampler_ops.resampler
 assert batch_norm is tf.contrib.layers.batch_norm is tf.contrib.layers.python.layers.batch_norm
 assert utils.collect_named_outputs and initializers.xavier_initializer
 assert add_arg_scope is tf.contrib.framework.python.ops.add_arg_scope

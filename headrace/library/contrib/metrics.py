@@ -74,7 +74,6 @@ streaming_sparse_average_precision_at_k = _swapped(top_k.average_precision_at_k,
 streaming_sparse_precision_at_k = _swapped(top_k.precision_at_k, "streaming_sparse_")
 streaming_sparse_recall_at_k = _swapped(top_k.recall_at_k, "streaming_sparse_")
 streaming_specificity_at_sensitivity = _swapped(threshold.specificity_at_sensitivity)
-streaming_sparse_precision_at_top_k = _swapped(top_k.precision_at_top_k, "streaming_sparse_")
 streaming_sparse_average_precision_at_top_k = top_k.average_precision_at_top_k
 streaming_curve_points = threshold.curve_points
 streaming_true_negatives = _swapped(confusion.true_negatives)
@@ -110,6 +109,66 @@ def streaming_recall_at_k(
     """
     among = math.cast(reduction.in_top_k(predictions, labels, k), dtypes.float32)
     return mean.mean(among, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
+
+
+def sparse_recall_at_top_k(
+    labels: Any, top_k_predictions: Any, class_id: int | None = None, weights: Any = None,
+    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """The part of the true classes that are among those chosen.
+
+    Args:
+      labels: The true classes, integers [..., labels], or [...] for one each, or a `tf.SparseTensor` with any number.
+      top_k_predictions: The chosen classes of each example, integers [..., chosen].
+      class_id: The only class to count; None for all.
+      weights: The weight of each example, which broadcasts to the shape of the examples; None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the ops; None for ``recall_at_k``.
+
+    Returns:
+      Two float64 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.contrib.metrics.sparse_recall_at_top_k([[1, 2]], [[0, 1, 3]])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    np.float64(0.5)
+    """
+    return top_k.recall_at_top_k(
+        labels, top_k_predictions, None, class_id, weights, metrics_collections, updates_collections, name
+    )
+
+
+def streaming_sparse_precision_at_top_k(
+    top_k_predictions: Any, labels: Any, class_id: int | None = None, weights: Any = None,
+    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """The part of the chosen classes that are true.
+
+    Args:
+      top_k_predictions: The chosen classes of each example, integers [..., chosen].
+      labels: The true classes, integers [..., labels], or [...] for one each, or a `tf.SparseTensor` with any number.
+      class_id: The only class to count; None for all.
+      weights: The weight of each example, which broadcasts to the shape of the examples; None counts all as 1.
+      metrics_collections: The collections to add the value to; None for none.
+      updates_collections: The collections to add the update to; None for none.
+      name: A name for the ops; None for ``precision_at_k``.
+
+    Returns:
+      Two float64 scalars: the value so far, and the update, which takes one more batch into account. Initialize the
+      local variables first.
+
+    >>> value, update = tf.contrib.metrics.streaming_sparse_precision_at_top_k([[0, 1]], [[1, 2]])
+    >>> with tf.Session() as session:
+    ...     session.run(tf.local_variables_initializer())
+    ...     session.run(update)
+    np.float64(0.5)
+    """
+    return top_k.precision_at_top_k(
+        labels, top_k_predictions, None, class_id, weights, metrics_collections, updates_collections, name
+    )
 
 
 def _rate(title: str, mistakes: Metric, others: Metric, thresholds: bool = False) -> Metric:

@@ -28,7 +28,7 @@ _EPSILON = 1e-7  # keeps divisions from failing, and the outer thresholds outsid
 Counts = dict[str, Any]
 
 
-def _counts_at(
+def counts_at(
     labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, includes: Sequence[str] = tuple(_NAMES)
 ) -> tuple[Counts, Counts]:
     """Variables with the counts at each threshold, and the ops that update them."""
@@ -68,7 +68,8 @@ def sums_at(labels: Any, predictions: Any, thresholds: Sequence[float], weights:
     return sum_of
 
 
-def _tensor(value: Any) -> Tensor:
+def as_tensor(value: Any) -> Tensor:
+    """The predictions of a metric as a tensor."""
     predictions, _, _ = fitted(value)
     return predictions
 
@@ -92,7 +93,7 @@ def _counted(key: str, summary: str, shown: str) -> Callable[..., Result]:
         metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
     ) -> Result:  # fmt: skip
         with variable_scope(name, _NAMES[key], (predictions, labels, weights)):
-            values, updates = _counts_at(labels, _tensor(predictions), thresholds, weights, includes=(key,))
+            values, updates = counts_at(labels, as_tensor(predictions), thresholds, weights, includes=(key,))
             value = raw_ops.Identity(values[key])
             return collected(value, updates[key], metrics_collections, updates_collections)
 
@@ -112,7 +113,7 @@ def _part(title: str, mistakes: str, summary: str, shown: str) -> Callable[..., 
         metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
     ) -> Result:  # fmt: skip
         with variable_scope(name, f"{title}_at_thresholds", (predictions, labels, weights)):
-            values, updates = _counts_at(labels, _tensor(predictions), thresholds, weights, includes=("tp", mistakes))
+            values, updates = counts_at(labels, as_tensor(predictions), thresholds, weights, includes=("tp", mistakes))
             value = _ratio(values["tp"], values[mistakes], f"{title}_value")
             update = _ratio(updates["tp"], updates[mistakes], f"{title}_update_op")
             return collected(value, update, metrics_collections, updates_collections)
@@ -134,13 +135,14 @@ def _ratio(one: Any, other: Any, name: str | None = None) -> Tensor:
 # ---- one threshold out of many
 
 
-def _spread(num_thresholds: int) -> list[float]:
+def spread(num_thresholds: int) -> list[float]:
     """Thresholds from just below 0 to just above 1."""
     inner = [(i + 1) * 1.0 / (num_thresholds - 1) for i in range(num_thresholds - 2)]
     return [0.0 - _EPSILON, *inner, 1.0 + _EPSILON]
 
 
-def _check_part(name: str, value: float) -> None:
+def check_part(name: str, value: float) -> None:
+    """The value is a part of a whole."""
     if value < 0 or value > 1:
         raise ValueError(f"`{name}` must be in the range [0, 1]. Currently, `{name}` got {value}.")
 
@@ -171,9 +173,9 @@ def sensitivity_at_specificity(
     ...     session.run(update).round(3)
     np.float32(0.5)
     """
-    _check_part("specificity", specificity)
+    check_part("specificity", specificity)
     with variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights)):
-        values, updates = _counts_at(labels, _tensor(predictions), _spread(num_thresholds), weights)
+        values, updates = counts_at(labels, as_tensor(predictions), spread(num_thresholds), weights)
 
         def sensitivity(counts: Counts, name: str) -> Tensor:
             distance = raw_ops.Abs(raw_ops.Sub(_ratio(counts["tn"], counts["fp"]), specificity, name="sub"))
@@ -210,9 +212,9 @@ def specificity_at_sensitivity(
     ...     session.run(update).round(3)
     np.float32(0.5)
     """
-    _check_part("sensitivity", sensitivity)
+    check_part("sensitivity", sensitivity)
     with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
-        values, updates = _counts_at(labels, _tensor(predictions), _spread(num_thresholds), weights)
+        values, updates = counts_at(labels, as_tensor(predictions), spread(num_thresholds), weights)
 
         def specificity(counts: Counts, name: str) -> Tensor:
             distance = raw_ops.Abs(raw_ops.Sub(_ratio(counts["tp"], counts["fn"]), sensitivity, name="sub"))
@@ -262,11 +264,11 @@ def auc(
         raise ValueError(f"Curve must be either ROC or PR. Curve {curve} is unknown.")
     if summation_method not in ("trapezoidal", "careful_interpolation", "minoring", "majoring"):
         raise ValueError(f"Invalid summation_method: {summation_method}")
-    limits = _spread(num_thresholds)
+    limits = spread(num_thresholds)
     if thresholds is not None:
         limits = [0.0 - _EPSILON, *thresholds, 1.0 + _EPSILON]
     with variable_scope(name, "auc", (labels, predictions, weights)):
-        values, updates = _counts_at(labels, _tensor(predictions), limits, weights)
+        values, updates = counts_at(labels, as_tensor(predictions), limits, weights)
         value = _area(values, curve, summation_method, "value")
         update = _area(updates, curve, summation_method, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
@@ -303,7 +305,7 @@ def curve_points(
     if curve not in ("ROC", "PR"):
         raise ValueError(f"curve must be either ROC or PR, {curve} unknown {at()}")
     with variable_scope(name, "curve_points", (labels, predictions, weights)):
-        values, updates = _counts_at(labels, _tensor(predictions), _spread(num_thresholds), weights)
+        values, updates = counts_at(labels, as_tensor(predictions), spread(num_thresholds), weights)
         points = array.stack(list(_coordinates(values, curve)), 1)
         return collected(points, group(*updates.values()), metrics_collections, updates_collections)
 
