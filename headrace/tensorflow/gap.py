@@ -33,9 +33,7 @@ _ADVICE = {
     "tf.enable_control_flow_v2": (
         "tf.compat.v1: Headrace is TensorFlow 1, with tf.enable_eager_execution and tf.function"
     ),
-    "tf.config tf.experimental tf.debugging.get_log_device_placement tf.debugging.set_log_device_placement": (
-        "tf.ConfigProto, given to tf.Session: device_count, threads, log_device_placement"
-    ),
+    "tf.config.* tf.experimental": "tf.ConfigProto, given to tf.Session: device_count, threads, log_device_placement",
     "tf.autograph tf.contrib.autograph": "tf.cond and tf.while_loop",
     "tf.xla": "nothing: steps on accelerators are compiled by themselves",
     "tf.saved_model.save tf.saved_model.load_v2 tf.saved_model.experimental": (
