@@ -79,7 +79,6 @@ _ADVICE = {
         "compute in float: tf.quantization.dequantize, the op, tf.quantization.quantize"
     ),
     "tf.nondifferentiable_batch_function tf.contrib.batching": "tf.train.batch, or queues",
-    "tf.profiler.*": "tf.profiler.profile, tf.RunMetadata, or `headrace explain`",
     "tf.pywrap_tensorflow": "tf.train.NewCheckpointReader, its commonest use",
     "tf.random.experimental tf.random.Generator": "tf.random.stateless_uniform and kin, with seeds of your own",
     "tf.strings.unicode_script": "tf.py_func",
