@@ -56,9 +56,9 @@ _ADVICE = {
         "those that dir(tf.distributions) and dir(tf.contrib.distributions) show"
     ),
     "tf.estimator.B* tf.estimator.LogisticRegressionHead tf.estimator.MultiHead tf.estimator.MultiLabelHead "
-    "tf.estimator.PoissonRegressionHead tf.estimator.experimental.KMeans tf.estimator.experimental.LinearSDCA "
+    "tf.estimator.PoissonRegressionHead tf.estimator.experimental.LinearSDCA "
     "tf.contrib.boosted_trees tf.contrib.tensor_forest tf.contrib.timeseries "
-    "tf.contrib.linear_optimizer tf.contrib.factorization tf.contrib.kernel_methods tf.contrib.decision_trees": (
+    "tf.contrib.linear_optimizer tf.contrib.factorization.* tf.contrib.kernel_methods tf.contrib.decision_trees": (
         "tf.estimator.Estimator with a model_fn, or what dir(tf.estimator) shows"
     ),
     "tf.estimator.experimental.*": "a tf.train.SessionRunHook that calls run_context.request_stop()",
