@@ -386,7 +386,8 @@ if _TYPE_CHECKING:
         merge_all_summaries as merge_all_summaries, merge_summary as merge_summary, scalar_summary as scalar_summary,
     )
     from headrace import (
-        app as app, audio as audio, bitwise as bitwise, compat as compat, contrib as contrib, data as data,
+        app as app, audio as audio, bitwise as bitwise, compat as compat, config as config, contrib as contrib,
+        data as data,
         debugging as debugging, distribute as distribute,
         distributions as distributions, dtypes as dtypes, estimator as estimator, examples as examples,
         feature_column as feature_column,
@@ -403,7 +404,7 @@ newaxis = None
 del _ops, _operators, _process
 
 _ON_DEMAND = frozenset(
-    "app audio bitwise compat contrib data debugging distribute distributions dtypes estimator examples feature_column "
+    "app audio bitwise compat config contrib data debugging distribute distributions dtypes estimator examples feature_column "
     "flags gfile graph_util image initializers io keras layers linalg logging lookup losses manip math metrics nest nn "
     "profiler python_io quantization queue random resource_loader saved_model sets signal sparse spectral strings summary "
     "sysconfig test tpu train version".split()

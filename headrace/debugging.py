@@ -23,6 +23,9 @@ from headrace.library.debugging.graph_difference import (
 )
 from headrace.library.debugging.parameters import parameter_table as parameter_table
 from headrace.library.debugging.run_difference import compare_runs as compare_runs
+from headrace.library.system.session_setting import (
+    get_log_device_placement as get_log_device_placement, set_log_device_placement as set_log_device_placement,
+)
 from headrace.library.numeric.math import is_finite as is_finite, is_inf as is_inf, is_nan as is_nan
 
 __all__ = [
@@ -53,6 +56,7 @@ __all__ = [
     "compare_runs",
     "disable_traceback_filtering",
     "enable_traceback_filtering",
+    "get_log_device_placement",
     "is_finite",
     "is_inf",
     "is_nan",
@@ -61,5 +65,6 @@ __all__ = [
     "is_strictly_increasing",
     "is_traceback_filtering_enabled",
     "parameter_table",
+    "set_log_device_placement",
     "tfdbg",
 ]

@@ -159,6 +159,15 @@ def says_again(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(argument, "_said", set())
 
 
+@pytest.fixture(autouse=True)
+def sessions_have_no_settings() -> Iterator[None]:
+    """Forgets what a test has set for later sessions by ``tf.config``."""
+    yield
+    defaults = sys.modules.get("headrace.runtime.host.defaults")
+    if defaults is not None:
+        defaults.reset()
+
+
 @pytest.fixture
 def graph(fresh_default_graph: None) -> Any:
     """The test's default graph."""

@@ -34,6 +34,7 @@ from headrace.resources.calling.value import is_null, meta_returner, returner
 from headrace.resources.state.memory import memory_limit
 from headrace.runtime.costs.calibrate import step_measured_by
 from headrace.runtime.drive.plans import StepPlan
+from headrace.runtime.host.defaults import session_defaults
 from headrace.runtime.host.worker import LocalWorker
 from headrace.runtime.session.master import Master
 from headrace.runtime.session.target import (
@@ -130,12 +131,18 @@ def _offer(target: str) -> Offer | None:
 
 
 def _config(worker: LocalWorker | None, config: ConfigProto | None) -> ConfigProto:
-    """What the session's own configuration says, and otherwise the server's."""
-    if worker is None:
+    """What the session's own configuration says, otherwise ``tf.config``, and otherwise the server's."""
+    defaults = session_defaults()
+    if worker is None and defaults is None:
         return config or ConfigProto()
-    merged = copy.deepcopy(worker.config)
-    if config is not None:
-        merged.MergeFrom(config)
+    merged = ConfigProto() if worker is None else copy.deepcopy(worker.config)
+    if defaults and config and config.gpu_options.experimental.virtual_devices:
+        defaults.gpu_options.experimental.ClearField(
+            "virtual_devices"
+        )  # lists are joined, but this one has an entry a GPU
+    for later in (defaults, config):
+        if later is not None:
+            merged.MergeFrom(later)
     return merged
 
 

@@ -13,6 +13,7 @@ from headrace.contrib import distribute as distribute
 from headrace.contrib import eager as eager
 from headrace.contrib import distributions as distributions
 from headrace.contrib import estimator as estimator
+from headrace.contrib import factorization as factorization
 from headrace.contrib import framework as framework
 from headrace.contrib import graph_editor as graph_editor
 from headrace.contrib import layers as layers

@@ -12,7 +12,7 @@ from typing import Any
 
 _FILES = (
     "attr_value", "cluster", "config", "cost_graph", "event", "function", "graph", "histogram", "meta_graph", "node_def",
-    "op_def", "rewriter_config", "step_stats", "summary", "tensor", "tensor_shape", "types", "variable", "versions",
+    "op_def", "rewriter_config", "step_stats", "summary", "tensor", "tensor_shape", "tfprof_log", "types", "variable", "versions",
 )  # fmt: skip
 
 _STRING, _INT32, _INT64, _MESSAGE = 9, 5, 3, 11  # protobuf's numbers for types of fields

@@ -37,7 +37,8 @@ from headrace.graph.operation import Tensor
 from headrace.resources.calling.invoke import CPU, bind_attr, find_kernel
 from headrace.resources.calling.value import from_numpy
 from headrace.resources.state.container import Containers
-from headrace.runtime.host.device import Device, local_devices
+from headrace.runtime.host import defaults
+from headrace.runtime.host.device import Device
 from headrace.runtime.host.pool import Pool
 from headrace.runtime.host.registered import StateContext
 from headrace.runtime.host.threads import default_threads
@@ -71,13 +72,15 @@ class EagerContext(Graph):
 
     def __init__(self) -> None:
         super().__init__()
-        self.devices: list[Device] = local_devices()
+        defaults.settings().initialized = True
+        asked = defaults.session_defaults()
+        self.devices: list[Device] = defaults.default_devices()
         self.several_devices = len({d.torch_device for d in self.devices}) > 1 or any(d.hooks for d in self.devices)
         self.quick = not self.several_devices  # whether dtypes and attributes alone decide how an op is run
         self.default_device = next(d.torch_device for d in self.devices if d.hooks is None)
         self._resources = Containers()  # state shared by name
         self._states: OrderedDict[Any, Any] = OrderedDict()
-        self._cores = default_threads()
+        self._cores = (asked and asked.intra_op_parallelism_threads) or default_threads()
         self._ahead = Pool("headrace-ahead-", most=max(16, 2 * self._cores))  # for datasets
         self._random = random.Random()
         self._const = REGISTRY.get("Const")
@@ -256,6 +259,8 @@ class EagerContext(Graph):
                         f"{device.name} has hooks, which steps of a session call: an op cannot run on it eagerly {at()}",
                     )  # fmt: skip
                 return device.torch_device
+        if defaults.settings().soft_placement:
+            return self.default_device
         names = ", ".join(d.name for d in self.devices)
         raise RuntimeError(f"there is no device {device_name!r} here; there are {names} {at()}")
 

@@ -33,9 +33,7 @@ _ADVICE = {
     "tf.enable_control_flow_v2": (
         "tf.compat.v1: Headrace is TensorFlow 1, with tf.enable_eager_execution and tf.function"
     ),
-    "tf.config tf.experimental tf.debugging.get_log_device_placement tf.debugging.set_log_device_placement": (
-        "tf.ConfigProto, given to tf.Session: device_count, threads, log_device_placement"
-    ),
+    "tf.config.* tf.experimental": "tf.ConfigProto, given to tf.Session: device_count, threads, log_device_placement",
     "tf.autograph tf.contrib.autograph": "tf.cond and tf.while_loop",
     "tf.xla": "nothing: steps on accelerators are compiled by themselves",
     "tf.saved_model.save tf.saved_model.load_v2 tf.saved_model.experimental": (
@@ -58,9 +56,9 @@ _ADVICE = {
         "those that dir(tf.distributions) and dir(tf.contrib.distributions) show"
     ),
     "tf.estimator.B* tf.estimator.LogisticRegressionHead tf.estimator.MultiHead tf.estimator.MultiLabelHead "
-    "tf.estimator.PoissonRegressionHead tf.estimator.experimental.KMeans tf.estimator.experimental.LinearSDCA "
+    "tf.estimator.PoissonRegressionHead tf.estimator.experimental.LinearSDCA "
     "tf.contrib.boosted_trees tf.contrib.tensor_forest tf.contrib.timeseries "
-    "tf.contrib.linear_optimizer tf.contrib.factorization tf.contrib.kernel_methods tf.contrib.decision_trees": (
+    "tf.contrib.linear_optimizer tf.contrib.factorization.* tf.contrib.kernel_methods tf.contrib.decision_trees": (
         "tf.estimator.Estimator with a model_fn, or what dir(tf.estimator) shows"
     ),
     "tf.estimator.experimental.*": "a tf.train.SessionRunHook that calls run_context.request_stop()",
@@ -81,7 +79,6 @@ _ADVICE = {
         "compute in float: tf.quantization.dequantize, the op, tf.quantization.quantize"
     ),
     "tf.nondifferentiable_batch_function tf.contrib.batching": "tf.train.batch, or queues",
-    "tf.profiler.*": "tf.profiler.profile, tf.RunMetadata, or `headrace explain`",
     "tf.pywrap_tensorflow": "tf.train.NewCheckpointReader, its commonest use",
     "tf.random.experimental tf.random.Generator": "tf.random.stateless_uniform and kin, with seeds of your own",
     "tf.strings.unicode_script": "tf.py_func",

@@ -64,6 +64,7 @@ feature_column.feature_column feature_column
 feature_column.feature_column_lib feature_column
 feature_column.feature_column_v2 feature_column
 framework.common_shapes      .
+framework.config             config config.threading config.optimizer config.experimental
 framework.constant_op        .
 framework.device             .
 framework.dtypes             . library.system.private_name
@@ -271,6 +272,7 @@ platform.tf_logging          logging
 profiler.model_analyzer      profiler
 profiler.option_builder      profiler
 profiler.profiler            profiler
+profiler.tfprof_logger       profiler
 pywrap_tensorflow            train raw_ops resources.file.events_writer
 saved_model.builder          saved_model.builder
 saved_model.builder_impl     saved_model.builder

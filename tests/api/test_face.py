@@ -26,6 +26,7 @@ def _is_face(package: str) -> bool:
     """Whether TensorFlow has a module of this name."""
     return package in {
         "compat",
+        "config",
         "keras",
         "contrib",
         "data",

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.runtime.host import defaults
 
 ROOT = Path(tf.__file__).parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
@@ -42,6 +43,7 @@ def test_examples(name: str) -> None:
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     for example in examples(name):
         tf.reset_default_graph()
+        defaults.reset()
         kept = example.globs
         with tf.device("/cpu:0"), warnings.catch_warnings():
             runner.run(example, clear_globs=False)

@@ -72,6 +72,7 @@ WORDS: Final = {
             **dict.fromkeys(
                 "core/config.py library/contrib/slim_learning.py library/testing/benchmark.py"
                 " library/linalg/linear_operator.py library/linalg/matrix.py library/testing/profiler/timeline.py"
+                " library/testing/profiler/op_log.py"
                 " library/train/hook/profiler.py library/train/session/wrapped_session.py".split(),
                 TENSORFLOW,
             ),

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headrace.core.source import at
+from headrace.library.testing.profiler.node_proto import GraphNodeProto
 from headrace.library.testing.profiler.option import Options, ProfileOptionBuilder
-from headrace.library.testing.profiler.profile import GraphNodeProto, profile
+from headrace.library.testing.profiler.profile import profile
 
 TRAINABLE_VARS_PARAMS_STAT_OPTIONS: Final = ProfileOptionBuilder.trainable_variables_parameter()
 FLOAT_OPS_OPTIONS: Final = ProfileOptionBuilder.float_operation()

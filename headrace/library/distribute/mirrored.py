@@ -12,14 +12,14 @@ from headrace.library.distribute.extended import StrategyExtended
 from headrace.library.distribute.making import made_shared, made_together, marked
 from headrace.library.distribute.strategy import Strategy
 from headrace.library.scope import colocate_with, device
-from headrace.runtime.host.device import local_devices
+from headrace.runtime.host.defaults import default_devices
 
 CPU = "/device:CPU:0"
 
 
 def accelerators() -> list[str]:
     """The names of this machine's GPUs."""
-    return [f"/device:GPU:{known.name.rsplit(':', 1)[1]}" for known in local_devices() if known.device_type == "GPU"]
+    return [f"/device:GPU:{known.name.rsplit(':', 1)[1]}" for known in default_devices() if known.device_type == "GPU"]
 
 
 def checked_devices(devices: Any, strategy: str) -> tuple[str, ...]:

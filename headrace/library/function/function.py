@@ -30,6 +30,7 @@ from headrace.library.control.body import pack_tensors
 from headrace.library.control.tensor_array import TensorArray
 from headrace.library.function.trace import Spec, Trace, captured, hoist, lock, recursive_call, trace
 from headrace.library.state.variable import Variable
+from headrace.runtime.host.defaults import settings
 
 _MANY = 5  # traces for one graph before a warning; then whenever the number has doubled
 
@@ -150,6 +151,8 @@ class Function:
     # ---- calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if settings().functions_eagerly:
+            return self._python_function(*args, **kwargs)
         graph = context.get_default_graph()
         quick = None
         if graph.executing_eagerly and not kwargs and len(args) == self._arity:
@@ -476,3 +479,27 @@ def defun(
     3.0
     """
     return function(func, input_signature, autograph, experimental_autograph_options, experimental_relax_shapes)
+
+
+def experimental_run_functions_eagerly(run_eagerly: bool) -> None:
+    """Sets whether calls of what `tf.function` has made call the Python function itself, so that one can step through it.
+
+    Args:
+      run_eagerly: True or False.
+
+    >>> @tf.function
+    ... def twice(x):
+    ...     print("called")
+    ...     return 2 * x
+    >>> tf.config.experimental_run_functions_eagerly(True)
+    >>> with tf.eager_mode():
+    ...     results = [twice(tf.constant(1)), twice(tf.constant(2))]
+    called
+    called
+    >>> tf.config.experimental_run_functions_eagerly(False)
+    """
+    if run_eagerly not in (True, False):
+        raise ValueError(
+            f"experimental_run_functions_eagerly: run_eagerly must be True or False, got {run_eagerly!r} {at()}"
+        )
+    settings().functions_eagerly = bool(run_eagerly)

@@ -159,8 +159,19 @@ register_device("XPU", "xpu", lambda: torch.xpu.device_count() if hasattr(torch,
 LOCAL_TASK: Final = "/job:localhost/replica:0/task:0"
 
 
-def local_devices(device_count: dict[str, int] | None = None, prefix: str = LOCAL_TASK) -> list[Device]:
-    """The devices of this process, preferred ones first.  ``device_count`` limits a type, or gives several CPUs."""
+def physical_devices() -> list[tuple[str, int]]:
+    """The type and the index of each device there is, the CPU first, then preferred ones first."""
+    types = sorted(_types.values(), key=lambda t: (t.name != "CPU", -t.priority))
+    return [(t.name, i) for t in types for i in range(t.count())]
+
+
+def local_devices(
+    device_count: dict[str, int] | None = None, prefix: str = LOCAL_TASK, visible: str = ""
+) -> list[Device]:
+    """The devices of this process, preferred ones first.  ``device_count`` limits a type, or gives several CPUs.
+
+    ``visible``: the indices of the GPUs to use, in this order, as ``GPUOptions.visible_device_list`` has them; "" is all.
+    """
     counts = {k.upper(): v for k, v in (device_count or {}).items()}
     for name in counts:
         if name not in _types:
@@ -168,6 +179,8 @@ def local_devices(device_count: dict[str, int] | None = None, prefix: str = LOCA
     devices: list[Device] = []
     for device_type in sorted(_types.values(), key=lambda t: -t.priority):
         present = device_type.count()
+        indices = _visible(visible, present) if device_type.name == "GPU" else range(present)
+        present = len(indices)
         number = counts.get(device_type.name, present)
         if device_type.torch_type != "cpu":
             number = min(number, present)
@@ -175,8 +188,25 @@ def local_devices(device_count: dict[str, int] | None = None, prefix: str = LOCA
             number = max(number, 1)
         for i in range(number):
             name = f"{prefix}/device:{device_type.name}:{i}"
-            devices.append(Device(name, device_type.name, device_type.torch_device(i), hooks=device_type.hooks))
+            index = indices[i] if i < present else i
+            devices.append(Device(name, device_type.name, device_type.torch_device(index), hooks=device_type.hooks))
     return devices
+
+
+def _visible(listed: str, present: int) -> Sequence[int]:
+    """The GPUs of a ``visible_device_list``, such as "2,0"."""
+    if not present or not listed.strip():  # without GPUs TensorFlow does not look at the list
+        return range(present)
+    pieces = [piece.strip() for piece in listed.split(",")]
+    wrong = [p for p in pieces if not (p.isascii() and p.isdigit() and int(p) < present)]
+    if wrong or len(set(pieces)) < len(pieces):
+        what = f"has {wrong[0]!r}, which is no GPU" if wrong else "names a GPU twice"
+        raise InvalidArgumentError(
+            None, None,
+            f"GPUOptions.visible_device_list = {listed!r} {what}; accepted are different numbers below {present}, the number of "
+            f"GPUs there are, with commas between them {at()}",
+        )  # fmt: skip
+    return [int(piece) for piece in pieces]
 
 
 def visible_devices(devices: Sequence[Device], filters: Sequence[str]) -> list[Device]:

@@ -39,7 +39,8 @@ class LocalWorker:
         """
         self.config = config
         self.task = task
-        self.devices: list[Device] = configured(local_devices(dict(config.device_count), task), config)
+        there = local_devices(dict(config.device_count), task, config.gpu_options.visible_device_list)
+        self.devices: list[Device] = configured(there, config)
         configure(self.devices, config)
         self.threads = config.intra_op_parallelism_threads or default_threads(sharing)
         self.cores = max(self.threads, sum(d.threads for d in self.devices))  # those that concurrent steps share

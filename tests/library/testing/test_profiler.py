@@ -102,16 +102,25 @@ def test_the_graph_and_the_log_may_be_given() -> None:
     [
         (
             {"options": BUILDER.time_and_memory()},
-            tf.errors.UnimplementedError,
-            "'micros', 'bytes', 'micros' needs traces",
+            tf.errors.InvalidArgumentError,
+            "'micros', 'bytes', 'micros' needs a traced step",
         ),
         (
-            {"run_meta": tf.RunMetadata(), "options": BUILDER.float_operation()},
-            tf.errors.UnimplementedError,
-            "run_meta",
+            {"run_meta": tf.RunMetadata(), "options": BUILDER.time_and_memory()},
+            ValueError,
+            "a tf.RunMetadata of a traced run",
         ),
-        ({"cmd": "code", "options": BUILDER.float_operation()}, tf.errors.UnimplementedError, "'scope' and 'op'"),
-        ({"cmd": "all", "options": BUILDER.float_operation()}, tf.errors.InvalidArgumentError, "'scope' and 'op'"),
+        ({"run_meta": 3, "options": BUILDER.float_operation()}, TypeError, "a tf.RunMetadata, got 3"),
+        (
+            {"cmd": "all", "options": BUILDER.float_operation()},
+            tf.errors.InvalidArgumentError,
+            "'scope', 'op', 'code', 'graph'",
+        ),
+        (
+            {"options": {**BUILDER.float_operation(), "select": ["tensor_value"]}},
+            tf.errors.UnimplementedError,
+            "tensor_value",
+        ),
         ({"options": "float_ops"}, TypeError, "ProfileOptionBuilder; received 'float_ops'"),
         (
             {"options": BUILDER(BUILDER.float_operation()).with_timeline_output("t").build()},

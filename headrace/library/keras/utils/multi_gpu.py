@@ -12,12 +12,12 @@ from headrace.library.layers.lambda_layer import Lambda
 from headrace.library.layers.merge import Concatenate
 from headrace.library.scope import device, name_scope
 from headrace.library.tensor import array
-from headrace.runtime.host.device import local_devices
+from headrace.runtime.host.defaults import default_devices
 
 
 def _names() -> list[str]:
     """The devices that a model can be spread over."""
-    gpus = [one.name.rpartition(":")[2] for one in local_devices() if one.device_type == "GPU"]
+    gpus = [one.name.rpartition(":")[2] for one in default_devices() if one.device_type == "GPU"]
     return [f"/gpu:{number}" for number in gpus]
 
 
