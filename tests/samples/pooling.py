@@ -89,6 +89,7 @@ EXPLICIT = {
 EXPLICIT_TOP = maxima(
     np.pad(X, ((0, 0), (1, 0), (2, 1), (0, 0)), constant_values=-9.0), (3, 3), (2, 2), (2, 3), "VALID", 1
 )
+PLACES = np.array([[[[0, 2], [8, 10]], [[5, 7], [13, 15]]]])  # in the plane, channels first
 ARGMAX = [{k: v for k, v in c.attrs.items() if k != "data_format"} for c in PLANE if c.attrs["data_format"] == "NHWC"]
 INPUTS = [c.x for c in PLANE if c.attrs["data_format"] == "NHWC"]
 
@@ -119,6 +120,16 @@ SAMPLES = {
         PLANE[0].max_grad(np.float64),
         Sample([X, EXPLICIT_TOP, distinct(1, 2, 3, 2)], EXPLICIT),
         Sample([X, distinct(1, 2, 2, 2), distinct(1, 3, 2, 2)], PLAIN, error=errors.InvalidArgumentError),
+    ],
+    "_MaxPoolLocated": [
+        *[c.forward(gradient=False) for c in PLANE[:4]],
+        Sample([X], EXPLICIT, gradient=False),
+        Sample([X[:0]], PLAIN, gradient=False, note="empty batch"),
+    ],
+    "_MaxPoolLocatedGrad": [
+        Sample([X, PLACES, distinct(1, 2, 2, 2)], PLAIN, gradient=False),
+        Sample([X.astype(np.float64), PLACES, distinct(1, 2, 2, 2).astype(np.float64)], PLAIN, gradient=False),
+        Sample([X, PLACES, distinct(1, 3, 2, 2)], PLAIN, error=errors.InvalidArgumentError),
     ],
     "MaxPoolGradGrad": [
         *[c.max_grad_grad() for c in PLANE],

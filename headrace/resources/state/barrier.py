@@ -138,14 +138,23 @@ class BarrierMachine:
         self.cancelled = attempt.cancel_pending
         if self.cancelled:
             self.incomplete.clear()
-        return [attempt.end(), *(self.queue.shut() if not self.incomplete else [])]
+        return [attempt.end(), *(self._serve_fewer() if self.incomplete else self.queue.shut())]
+
+    def _serve_fewer(self) -> Ended:
+        """Who waits for more and may take fewer gets what is there: what is missing may depend on what is done with it."""
+        first = next(iter(self.queue.takers), None)
+        waits = isinstance(first, TakeMany) and first.wait_for_incomplete
+        return [] if waits else self.queue.serve_fewer()
 
     def cancel(self, attempt: Attempt, error: Exception) -> Ended:
         return self.queue.cancel(attempt, error)
 
     def describe(self, attempt: Attempt) -> str:
         count = attempt.count if isinstance(attempt, Take) else 0
-        return f"{self.contents()}, {count} {'is' if count == 1 else 'are'} asked for"
+        gathered = (
+            f" and {len(attempt.gathered)} of them gathered" if isinstance(attempt, Take) and attempt.gathered else ""
+        )
+        return f"{self.contents()}, {count} {'is' if count == 1 else 'are'} asked for{gathered}"
 
     def contents(self) -> str:
         """How many keys there are, in words."""

@@ -40,7 +40,7 @@ class Job:
         self.client = Endpoint(key=KEY)
         self.peer = self.client.connect(self.server.address)
         ask(self.peer, "echo")
-        self.calls, self.slowest, self.error = 0, 0.0, None
+        self.calls, self.error = 0, None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._call)
         self._thread.start()
@@ -48,11 +48,9 @@ class Job:
     def _call(self):
         try:
             while not self._stop.is_set():
-                start = time.monotonic()
                 tensor = torch.full((self.calls % 3 * 20_000 + 1,), self.calls)
                 payload, tensors = ask(self.peer, "echo", {"n": self.calls}, [tensor])
                 assert payload == {"n": self.calls} and torch.equal(tensors[0], tensor)
-                self.slowest = max(self.slowest, time.monotonic() - start)
                 self.calls += 1
         except BaseException as e:
             self.error = e
@@ -63,7 +61,6 @@ class Job:
         until(lambda: self.calls > calls + 2 or self.error, "a call")
         assert self.error is None
         until(lambda: len(self.server.links()) == 1, "the end of the connections of others")
-        assert self.slowest < 5
 
     def close(self):
         self._stop.set()

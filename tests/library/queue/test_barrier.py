@@ -79,6 +79,18 @@ class TestClosing:
             interpreted.run(barrier.take_many(2))
         assert interpreted.run(barrier.take_many(2, allow_small_batch=True)).keys.tolist() == [b"a"]
 
+    def test_who_waits_gets_what_is_there(self, interpreted: tf.Session) -> None:
+        """What is missing may depend on what is done with it."""
+        barrier = Barrier((tf.float32, tf.float32), shapes=((), ()))
+        interpreted.run(barrier.insert_many(0, ["a", "b"], [1.0, 1.0]))
+        interpreted.run(barrier.insert_many(1, ["a"], [2.0]))
+        few = run_that_waits(interpreted, barrier.take_many(2, allow_small_batch=True))
+        interpreted.run(barrier.close())
+        assert few.result().keys.tolist() == [b"a"]
+        last = run_that_waits(interpreted, barrier.take_many(1))
+        interpreted.run(barrier.insert_many(1, ["b"], [2.0]))
+        assert last.result().keys.tolist() == [b"b"]
+
     def test_or_not(self, interpreted: tf.Session) -> None:
         barrier = Barrier((tf.float32, tf.float32), shapes=((), ()))
         interpreted.run(barrier.insert_many(0, ["a"], [1.0]))

@@ -110,6 +110,13 @@ class QueueMachine:
         self.adders.clear()
         return [*refused, *self._advance()]
 
+    def serve_fewer(self) -> Ended:
+        """The first that takes gets what it has gathered, if it may take fewer than it wants, and has any."""
+        first = self.takers[0] if self.takers else None
+        if first is not None and first.up_to and first.gathered:
+            first.count = len(first.gathered)
+        return self._advance()
+
     def cancel(self, attempt: Attempt, error: Exception) -> Ended:
         """Elements that `attempt` has gathered go back; those that it has added stay."""
         if attempt.ended:
