@@ -137,9 +137,8 @@ def _config(worker: LocalWorker | None, config: ConfigProto | None) -> ConfigPro
         return config or ConfigProto()
     merged = ConfigProto() if worker is None else copy.deepcopy(worker.config)
     if defaults and config and config.gpu_options.experimental.virtual_devices:
-        defaults.gpu_options.experimental.ClearField(
-            "virtual_devices"
-        )  # lists are joined, but this one has an entry a GPU
+        # Merging joins lists, and this one has an entry for each GPU.
+        defaults.gpu_options.experimental.ClearField("virtual_devices")
     for later in (defaults, config):
         if later is not None:
             merged.MergeFrom(later)

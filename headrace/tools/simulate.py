@@ -273,7 +273,7 @@ HELP: Final = {
     "gpu": "Each worker has a GPU.",
     "seed": "Of all that is random.",
     "events": "Events to simulate for each cluster, at least for a few steps.",
-    "measure": "Measure first what messages cost on this machine: three processes, ten seconds.",
+    "measure": "Measure first what messages cost on this machine: three processes, some fifteen seconds.",
     "step": "Simulate this request, counted from 1.",
     "fetch": "Simulate the first request that fetches this tensor or operation.",
 }  # fmt: skip

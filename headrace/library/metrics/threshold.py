@@ -144,7 +144,7 @@ def spread(num_thresholds: int) -> list[float]:
 def check_part(name: str, value: float) -> None:
     """The value is a part of a whole."""
     if value < 0 or value > 1:
-        raise ValueError(f"`{name}` must be in the range [0, 1]. Currently, `{name}` got {value}.")
+        raise ValueError(f"`{name}` must be in the range [0, 1]. Currently, `{name}` got {value}. {at()}")
 
 
 def sensitivity_at_specificity(

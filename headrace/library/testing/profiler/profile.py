@@ -77,7 +77,7 @@ def profile(
 def profile_steps(
     caller: str, graph: Graph | None, steps: Mapping[int, Any], op_log: Any, cmd: str, options: Options | Literal[0]
 ) -> GraphNodeProto:
-    """The same with the RunMetadata of several steps, by their numbers."""
+    """The report of a graph, with what its traced steps took.  ``steps``: the RunMetadata of each, by the number of the step."""
     chosen = _checked(caller, cmd, options, steps)
     graph = graph if graph is not None else context.get_default_graph()
     numbers = _steps(caller, chosen["step"], steps)
