@@ -67,6 +67,7 @@ class Graph:
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
         self.building_function = False
+        self.saves_generators = False  # whether random ops go on after a restore where they were
         self.adopts_ops = False  # whether an op called eagerly on tensors of this graph becomes a node of it
         self._control_flow_context: Any = None  # what a program has entered to hear of new nodes
         self._function_numbers = itertools.count()  # of functions with names of this graph

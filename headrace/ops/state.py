@@ -290,6 +290,7 @@ def _different_shapes(buffer, value):
 
 assign_add = _update("AssignAdd", torch.Tensor.add_, np.add)
 assign_sub = _update("AssignSub", torch.Tensor.sub_, np.subtract)
+_update("_Overwrite", torch.Tensor.copy_, lambda buffer, value, out: np.copyto(out, value))
 
 initialized_value = op(
     "_InitializedValue(ref: ref T, initial: T) -> (value: T)", T=ANY, stateful=True, view=True, opaque=True

@@ -12,11 +12,16 @@ import numpy as np
 
 from headrace.core.dtypes import as_dtype
 from headrace.core.registry import REGISTRY, OpDef
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
+ASSIGN = Ops("Assign", "AssignVariableOp")
 Evaluate = Callable[[OpDef, Sequence[Any], dict[str, Any]], Sequence[Any] | None]
 
 LARGEST = 10 << 20  # bytes: a bigger result is cheaper to compute again than to keep (TF1's limit)
+LARGEST_ONCE = (
+    1 << 16
+)  # bytes of a first value: a variable gets it once, and the plan would keep it beside the variable
 
 
 def fold(graph: StepGraph, evaluate: Evaluate, largest: int = LARGEST) -> StepGraph:
@@ -25,6 +30,7 @@ def fold(graph: StepGraph, evaluate: Evaluate, largest: int = LARGEST) -> StepGr
     ``largest``: bytes of a result that is kept.
     """
     const = REGISTRY.get("Const")
+    users = graph.users()
     replaced: dict[Value, Value] = {}
     gone: dict[Node, Node] = {}
     nodes: list[Node] = []
@@ -35,7 +41,8 @@ def fold(graph: StepGraph, evaluate: Evaluate, largest: int = LARGEST) -> StepGr
         if not _foldable(node):
             continue
         arrays = evaluate(node.op_def, [v.op.attrs["value"] for v in node.inputs], node.attrs)
-        if arrays is None or sum(getattr(a, "nbytes", 0) for a in arrays) > largest:
+        size = sum(getattr(a, "nbytes", 0) for a in arrays or ())
+        if arrays is None or size > largest or (size > LARGEST_ONCE and _is_assigned(node, users)):
             continue
         nodes.pop()
         for i, (value, array) in enumerate(zip(node.outputs, arrays, strict=True)):
@@ -56,6 +63,12 @@ def fold(graph: StepGraph, evaluate: Evaluate, largest: int = LARGEST) -> StepGr
         graph.replace(replaced, gone)
         graph.sweep()
     return graph
+
+
+def _is_assigned(node: Node, users: dict[Value, list[Node]]) -> bool:
+    """Whether the node's value only becomes that of variables."""
+    found = [user for value in node.outputs for user in users.get(value, ())]
+    return bool(found) and all(user in ASSIGN for user in found)
 
 
 def _foldable(node: Node) -> bool:

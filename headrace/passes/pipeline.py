@@ -34,6 +34,7 @@ from headrace.passes.late_read import late_reads
 from headrace.passes.lower import lower, must_lower
 from headrace.passes.mixed_precision import Half, mixed_precision
 from headrace.passes.observe import Observe, collect, observe
+from headrace.passes.overwrite import overwrite
 from headrace.passes.pass_on import CARRIERS, pass_on
 from headrace.passes.place import place
 from headrace.passes.placement.policy import Policy
@@ -57,6 +58,7 @@ from headrace.passes.share_transpose import share_transpose
 from headrace.passes.simplify import simplify
 from headrace.passes.sink import sink
 from headrace.passes.specialise import may_wait, specialise
+from headrace.passes.spread_rows import spread_rows
 from headrace.passes.step_graph import LATE, Node, StepGraph
 from headrace.passes.strand import Strand, crossing, cut
 from headrace.passes.sum_products import sum_products
@@ -84,7 +86,7 @@ class Stage(Enum):
     ORDER = "a step or strand in which no node waits -> its nodes in the order to run"
     FRAMES = "a step with primitives of control flow -> nodes that can run one by one"
     BODY = "a body -> its nodes in the order to run"
-    CODE = "a strand or a body -> a Python function"
+    CODE = "a strand or a body -> a Python function; a compiled region -> kernels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +268,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("sum_products", Stage.REWRITE, _plain(sum_products), REWRITE),
     Pass("accumulate_product", Stage.REWRITE, _plain(accumulate_product), REWRITE),
     Pass("share_transpose", Stage.REWRITE, _plain(share_transpose), REWRITE),
+    Pass("spread_rows", Stage.REWRITE, _plain(spread_rows), REWRITE),
     Pass("copy_kept", Stage.REWRITE, _plain(copy_kept)),
     Pass("share_maxima", Stage.FUSE, _plain(share_maxima), ("rewrite", "interpreted")),
     Pass("fuse_crop", Stage.FUSE, _plain(fuse_crop), ("rewrite", "interpreted")),
@@ -281,6 +284,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("unroll", Stage.UNROLL, lambda g, c: unroll(g, c.settings.evaluate, c.settings.interpreted), SIMPLIFY),
     Pass("fold", Stage.UNROLL, _fold, SIMPLIFY),
     Pass("pass_on", Stage.UNROLL, _plain(pass_on), SIMPLIFY),
+    Pass("overwrite", Stage.COMPILE, _plain(overwrite), SIMPLIFY),
     Pass("compile_bodies", Stage.COMPILE, None),
     Pass("move_waits", Stage.COMPILE, _plain(move_waits)),
     Pass("schedule", Stage.COMPILE, _schedule),
@@ -302,6 +306,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("copy_escaping_reads", Stage.BODY, _on_nodes(lambda nodes, g, c: copy_escaping_reads(nodes, set(g.fetches)))),
     Pass("arrays", Stage.CODE, None, SIMPLIFY),  # runtime/code/codegen.py, which asks LocalWorker.arrays
     Pass("generate", Stage.CODE, None),  # runtime/code/codegen.py
+    Pass("recompute", Stage.CODE, None, REWRITE),  # runtime/compiler/compile.py, for accelerators
 )
 
 _BEFORE = (Stage.GRAPH, Stage.PLACE, Stage.READ, Stage.REWRITE)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from headrace.core.registry import REGISTRY
+from headrace.graph.body import FuncGraph
+from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.passes.step_graph import LATE, Node, StepGraph, Value
+from headrace.passes.step_graph import LATE, SAVED, Node, StepGraph, Value
 
 
 def prune(
@@ -35,7 +37,8 @@ def prune(
     inside = {op.name for op in closure}
     for op in closure:
         prefix = op.graph.prefix
-        node = Node(prefix + op.name, op.op_def, [], op.attrs, op._id, None, op.device, op.source, op)
+        attrs = {**op.attrs, SAVED: True} if op.op_def.traits.random and _saves(op.graph) else op.attrs
+        node = Node(prefix + op.name, op.op_def, [], attrs, op._id, None, op.device, op.source, op)
         node.colocation = _groups(op.colocation, prefix, inside) if prefix else op.colocation
         node.add_outputs([(t.dtype, t._shape) for t in op._outputs])
         nodes_of[op] = node
@@ -51,6 +54,11 @@ def prune(
     if any(n.op_def.traits.primitive for n in nodes):
         graph.sort()
     return graph
+
+
+def _saves(graph: Graph) -> bool:
+    root = graph.root if isinstance(graph, FuncGraph) else graph
+    return root.saves_generators
 
 
 def _groups(colocation: Sequence[str], prefix: str, inside: set[str]) -> tuple[str, ...]:

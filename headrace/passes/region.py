@@ -3,8 +3,8 @@
     ... %a = Mul(...)  %b = Relu(%a)  %s = ApplyGradientDescent(%v, ...) ...      ->      %region = _Region(inputs; refs)
 
 A node can be compiled when it runs on torch tensors of fully known shape, its host inputs are constants, and it neither blocks,
-draws random numbers, nor is declared opaque.  Regions are formed as strands are: nodes with the same set of nodes outside the
-compiler's reach before them become ready together, so replacing them by one node never makes a cycle.
+draws random numbers from a generator of its own, nor is declared opaque.  Regions are formed as strands are: nodes with the same
+set of nodes outside the compiler's reach before them become ready together, so replacing them by one node never makes a cycle.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headrace.graph.infer import group_inputs
 from headrace.passes.match import Ops
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
-from headrace.passes.step_graph import Node, StepGraph, Value
+from headrace.passes.step_graph import SAVED, Node, StepGraph, Value
 
 SMALLEST = 3  # nodes: fewer are not worth a call into compiled code
 
@@ -46,11 +46,31 @@ class Region:
 def may_compile(node: Node) -> bool:
     """Whether a compiler may look inside nodes of this op, if their shapes are known."""
     traits = node.op_def.traits
-    if traits.waits or traits.random or traits.host or traits.opaque or traits.dynamic_shape or traits.feed:
+    if (
+        traits.waits
+        or (traits.random and not is_drawn_anywhere(node))
+        or traits.host
+        or traits.opaque
+        or traits.dynamic_shape
+        or traits.feed
+    ):
         return False
     if traits.opaque_on_cpu and "device:CPU" in node.device:
         return False
     return bool(node.op_def.kernels.by_device) or node.op_def.kernels.inline is not None
+
+
+_DRAWN = Ops("RandomUniform", "RandomStandardNormal")
+
+
+def is_drawn_anywhere(node: Node) -> bool:
+    """Whether these are random numbers without a seed, on an accelerator: nobody can tell where they come from.
+
+    A compiler makes them in the kernel that reads them.  Others come from the node's generator, the same for the same seed.
+    """
+    if node not in _DRAWN or "device:CPU" in node.device or SAVED in node.attrs:
+        return False
+    return not node.attrs["seed"] and not node.attrs["seed2"]
 
 
 def compilable(node: Node, dynamic: bool = False) -> bool:

@@ -22,6 +22,9 @@ from headrace.graph.text import to_text
 # take from others: they come while the step runs, and nothing waits for one that it does not need.
 LATE = "_late"
 
+# An attribute of random ops whose generators are saved: nothing else may draw their numbers.
+SAVED = "_saved"
+
 _maker = attrgetter("op")
 
 

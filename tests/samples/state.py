@@ -54,6 +54,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "AssignAdd": _updates(),
     "AssignSub": _updates(),
+    "_Overwrite": _updates(),
     "IsVariableInitialized": [Sample([MATRIX]), Sample([None], {"dtype": dtypes.float32}), Sample([STRINGS])],
     "_InitializedValue": [
         Sample([MATRIX, MATRIX + 1], gradient=False),

@@ -38,13 +38,18 @@ def defines(*names: str) -> Callable[[Callable[[], Result]], Callable[[], Result
     return decorate
 
 
-def torch_op(schema: str, implementation: Callable[..., Any], fake: Callable[..., Any] | None = None) -> Any:
+def torch_op(
+    schema: str, implementation: Callable[..., Any], fake: Callable[..., Any] | None = None, pointwise: bool = False
+) -> Any:
     """The op of torch's that ``schema`` names; ``fake`` gives results without values, and is the implementation by default.
+
+    ``pointwise``: each number of the result is made of the numbers in its place.
 
     Not ``torch.library.custom_op``: the first call of one of those imports the compiler, which stops a step for a second.
     """
     name = schema.partition("(")[0]
-    _library.define(schema, tags=torch.Tag.pt2_compliant_tag)
+    tags = (torch.Tag.pt2_compliant_tag, *([torch.Tag.pointwise] if pointwise else []))
+    _library.define(schema, tags=tags)
     _library.impl(name, implementation, "CompositeExplicitAutograd")
     torch.library.register_fake(f"headrace::{name}", fake or implementation, lib=_library)
     return getattr(torch.ops.headrace, name).default

@@ -1,6 +1,7 @@
 """Arranging a traced region before the compiler sees it.
 
-Results of blocks are joined by the library.  What library calls read is stored once:
+Results of blocks are joined by the library.  An addition to one element of each row is a comparison.  What library calls read is
+stored once:
 
 Inductor computes a cheap value again in every kernel that reads it, unless it was stored before.  A library call that
 reads it through a view (TF1's channels-last tensors seen channels first, say) gets a copy of its own.  In a convolutional
@@ -16,7 +17,7 @@ from typing import Any, Final
 import torch
 
 from headrace.runtime.compiler.torch_door.lowering import joined, stored_op
-from headrace.runtime.compiler.torch_door.node import RESHAPES, base, op_name
+from headrace.runtime.compiler.torch_door.node import RESHAPES, base, is_symbolic, op_name
 
 aten = torch.ops.aten
 CONVOLUTIONS = (aten.convolution.default, aten.convolution_backward.default)
@@ -42,6 +43,50 @@ def store_what_libraries_read(module: Any) -> None:
         origin.replace_all_uses_with(stored, delete_user_cb=lambda user, stored=stored: user is not stored)
     if origins:
         module.recompile()
+
+
+def compare_for_one_element(module: Any) -> None:
+    """Has a number that is added to one element of each row (a label's, in a gradient) added where the position is equal.
+
+    A scatter needs the whole matrix in memory first.  A comparison is part of the kernel that makes the matrix, or reads it.
+    """
+    graph = module.graph
+    scatters = [n for n in graph.nodes if _adds_to_one_element(n)]
+    for node in scatters:
+        matrix, dimension, index, added = node.args
+        value = matrix.meta["val"]
+        shape = [1] * value.dim()
+        shape[dimension] = -1
+        with graph.inserting_before(node):
+
+            def call(target: Any, *args: Any, **kwargs: Any) -> Any:
+                made = graph.call_function(target, args, kwargs)
+                given = torch.fx.node.map_arg((args, kwargs), lambda n: n.meta["val"])
+                made.meta["val"] = target(*given[0], **given[1])
+                return made
+
+            with value.fake_mode:
+                places = call(
+                    torch.ops.prims.iota.default, value.shape[dimension], start=0, step=1, dtype=torch.int64,
+                    device=value.device, requires_grad=False,
+                )  # fmt: skip
+                equal = call(aten.eq.Tensor, call(aten.view.default, places, shape), index)
+                changed = call(aten.add.Scalar, matrix, added.args[1])
+                node.replace_all_uses_with(call(aten.where.self, equal, changed, matrix))
+        graph.erase_node(node)
+    if scatters:
+        module.recompile()
+
+
+def _adds_to_one_element(node: Any) -> bool:
+    if node.target is not aten.scatter_add.default:
+        return False
+    matrix, dimension, index, added = node.args
+    if added.target is not aten.full.default or is_symbolic(matrix):
+        return False
+    rows = list(matrix.meta["val"].shape)
+    rows[dimension] = 1
+    return rows == list(index.meta["val"].shape) == list(added.meta["val"].shape)
 
 
 FEWEST_PIECES: Final = 4  # results of blocks in a concatenation

@@ -19,7 +19,7 @@ import torch
 
 from headrace.runtime.compiler.repeats import Stretch, stretches
 from headrace.runtime.compiler.torch_door.lowering import own
-from headrace.runtime.compiler.torch_door.node import is_symbolic, is_view, node_arguments, only_computes
+from headrace.runtime.compiler.torch_door.node import is_cheap, is_symbolic, is_view, node_arguments, only_computes
 
 SHORTEST: Final = 8  # nodes in a block
 FEWEST: Final = 3  # copies of a block in one stretch
@@ -34,7 +34,8 @@ def share_blocks(module: Any) -> int:
     """Moves repeated blocks into subgraphs that their places call.  Returns how many nodes this saves."""
     if any(is_symbolic(n) for n in module.graph.nodes):
         return 0
-    nodes = [n for n in module.graph.nodes if n.op == "call_function"]
+    updates = _updates(module.graph.nodes)
+    nodes = [n for n in module.graph.nodes if n.op == "call_function" and n not in updates]
     groups = [_Group(blocks) for blocks in repeated(nodes)]
     groups = [g for g in groups if g.saved >= LEAST_SAVED]
     moved: dict[Any, Any] = {}
@@ -50,6 +51,15 @@ def share_blocks(module: Any) -> int:
 
 
 # ---- finding
+
+
+def _updates(nodes: Any) -> set[Any]:
+    """The nodes that only make new values of variables: kernels write these in place, a block would return them to be copied."""
+    found: set[Any] = set()
+    for node in reversed(nodes):
+        if node.users and is_cheap(node) and all(u in found or u.target is aten.copy_.default for u in node.users):
+            found.add(node)
+    return found
 
 
 def repeated(nodes: Sequence[Any]) -> list[list[list[Any]]]:

@@ -16,19 +16,22 @@ from typing import Any, Final
 import torch
 
 from headrace.core import process
-from headrace.passes.region import Region
+from headrace.passes.pipeline import passes_off
+from headrace.passes.region import Region, is_drawn_anywhere
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.calling.value import torch_dtype
 from headrace.resources.state.variable import Variable, locked
 from headrace.runtime.code.codegen import Binder, generate
 from headrace.runtime.code.dump import dump
-from headrace.runtime.compiler.arrange import join_in_the_library, store_what_libraries_read
+from headrace.runtime.compiler.arrange import compare_for_one_element, join_in_the_library, store_what_libraries_read
 from headrace.runtime.compiler.blocks import share_blocks
 from headrace.runtime.compiler.cuda_graph import GraphedCall
 from headrace.runtime.compiler.own_folder import point_compiler
+from headrace.runtime.compiler.recompute import recompute
 from headrace.runtime.compiler.rows import own_results, settle_writes, writes_rows_and_more
 from headrace.runtime.compiler.torch_door.lowering import (
+    begin_with_seeds,
     can_lower,
     compile_as_torch_does,
     lower,
@@ -162,6 +165,8 @@ class _TraceBinder:
         return self._calls.kernel(self._inner.kernel(node, kernel_type))
 
     def state(self, node: Node) -> Any:
+        if is_drawn_anywhere(node):
+            return None  # by the compiler's own generator
         raise CannotCompile(f"{node.name} ({node.type}) keeps state of its own")
 
     def constant(self, node: Node, torch_device: Any) -> Any:
@@ -262,6 +267,10 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int, sh
     if not can_lower(graph):
         return compile_plainly(graph, fakes, title, threads)
     process.quieten_compiler()
+    compare_for_one_element(graph)
+    begin_with_seeds(graph, fakes)
+    if "recompute" not in passes_off():
+        recompute(graph)
     settle_writes(graph)
     store_what_libraries_read(graph)
     if share:

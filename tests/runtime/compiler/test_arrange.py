@@ -128,3 +128,45 @@ def test_gradients_of_filters_in_several_parts_compiled_and_interpreted(monkeypa
 
     for found, expected in zip(gradients("always"), gradients("off"), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+class TestOneElement:
+    """What is added to one element of each row is added where the position is equal."""
+
+    @staticmethod
+    def _gradient(logits, labels):
+        probabilities = torch.softmax(logits, -1)
+        minus_one = torch.full([6, 1], -1.0)
+        return (probabilities.scatter_add(-1, labels, minus_one),)
+
+    @staticmethod
+    def _module(function, *values):
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        with FakeTensorMode() as mode:
+            return make_fx(function)(*[mode.from_tensor(v) for v in values])
+
+    def test_a_scatter_becomes_a_comparison(self):
+        values = torch.randn(6, 9), torch.tensor([[0], [8], [3], [3], [1], [7]])
+        module = self._module(self._gradient, *values)
+        arrange.compare_for_one_element(module)
+        module.graph.lint()
+        names = _names(module)
+        assert "scatter_add.default" not in names and "where.self" in names
+        torch.testing.assert_close(module(*values), self._gradient(*values))
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda x, i: (x.scatter_add(-1, i.expand(6, 2), torch.full([6, 2], -1.0)),),  # two of each row
+            lambda x, i: (x.scatter_add(-1, i, x[:, :1]),),  # not one number
+            lambda x, i: (x.scatter_add(-1, i[:3], torch.full([3, 1], -1.0)),),  # not in each row
+        ],
+    )
+    def test_others_stay(self, function):
+        values = torch.randn(6, 9), torch.tensor([[0], [8], [3], [3], [1], [7]])
+        module = self._module(function, *values)
+        before = _names(module)
+        arrange.compare_for_one_element(module)
+        assert _names(module) == before

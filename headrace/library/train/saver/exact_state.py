@@ -86,6 +86,7 @@ def exact_state(
 
 
 def _node_states() -> SaveableObject:
+    context.get_default_graph().saves_generators = True
     tensors = raw_ops._NodeStates(name="nodes")
     return StateSaveable(f"{PREFIX}/nodes", tensors, ("names", "states"), raw_ops._RestoreNodeStates)
 

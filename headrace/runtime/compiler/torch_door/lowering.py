@@ -13,11 +13,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from headrace.resources.calling.torch_op import torch_op
+from headrace.runtime.compiler.torch_door.node import op_name
 from headrace.runtime.compiler.torch_door.older import as_in_later_versions
 from headrace.runtime.compiler.torch_door.tracing import FUNCTIONAL
 
@@ -37,6 +38,29 @@ class Lowered:
 def can_lower(graph: Any) -> bool:
     """Whether ``Calls`` has made this graph."""
     return FUNCTIONAL in graph.meta
+
+
+def begin_with_seeds(graph: Any, fakes: Sequence[Any]) -> None:
+    """Has all seeds of a graph that draws random numbers made at its beginning.
+
+    What is left in their places computes: numbers from a seed, the same each time.
+    """
+    from torch._inductor.fx_passes.replace_random import replace_random_passes
+    from torch._inductor.virtualized import V
+
+    nodes = graph.graph.nodes
+    if not any(torch.Tag.nondeterministic_seeded in getattr(n.target, "tags", ()) for n in nodes):
+        return
+    with V.set_fake_mode(fakes[0].fake_mode):
+        replace_random_passes(graph)
+    seeds = [n for n in nodes if op_name(n) in SEEDS]
+    first = next(n for n in nodes if n.op == "call_function" and n not in seeds)
+    for node in seeds:
+        first.prepend(node)
+    graph.recompile()
+
+
+SEEDS: Final = ("inductor_seeds", "inductor_seed", "inductor_lookup_seed")
 
 
 def lower(graph: Any, fakes: Sequence[Any], patches: dict[str, Any]) -> Lowered:
@@ -146,7 +170,8 @@ def owned() -> Any:
     from torch._inductor.virtualized import V
 
     own_layouts = ir.FixedLayout, ir.FlexibleLayout  # others are in the memory of something else
-    op = torch_op("owned(Tensor x) -> Tensor", torch.clone, torch.empty_like)
+    # Pointwise: then a sum that it returns stays apart from the product before it, else the library would copy the summand.
+    op = torch_op("owned(Tensor x) -> Tensor", torch.clone, torch.empty_like, pointwise=True)
 
     @register_lowering(op, type_promotion_kind=None)
     def _(x: Any) -> Any:

@@ -12,6 +12,14 @@ RESHAPES = (
     aten.permute.default, aten.view.default, aten.reshape.default, aten.transpose.int, aten.t.default, aten._unsafe_view.default
 )  # fmt: skip
 
+CHEAP = (
+    aten.full.default,
+    aten.scalar_tensor.default,
+    torch.ops.prims.iota.default,
+    aten.copy.default,
+)  # not tagged pointwise
+RANDOM = "inductor_random"  # random numbers from a seed
+
 
 def is_op(target: Any) -> bool:
     """Whether a node calls one of torch's ops."""
@@ -43,6 +51,18 @@ def only_computes(node: Any) -> bool:
     if not is_op(node.target) or torch.Tag.nondeterministic_seeded in node.target.tags:
         return False
     return bool(node.target._schema.returns) and not node.target._schema.is_mutable
+
+
+def is_cheap(node: Any) -> bool:
+    """Whether the value is made number by number, in the kernel that reads it."""
+    if not only_computes(node):
+        return False
+    return (
+        is_view(node)
+        or node.target in CHEAP
+        or op_name(node) == RANDOM
+        or torch.Tag.pointwise in getattr(node.target, "tags", ())
+    )
 
 
 def is_view(node: Any) -> bool:

@@ -1,0 +1,193 @@
+"""What gradients need and is cheap is made again: what is kept, that values stay the same, and what is left alone."""
+
+import importlib
+
+import numpy as np
+import pytest
+from running import initialized_session
+
+import headrace as tf
+from headrace.runtime.compiler import compile as compiling
+from headrace.runtime.compiler.recompute import recompute
+
+torch = pytest.importorskip("torch")
+aten = torch.ops.aten
+
+
+def traced(function, *shapes):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    with FakeTensorMode():
+        return make_fx(function)(*[torch.empty(s) for s in shapes])
+
+
+def values(*shapes):
+    generator = torch.Generator().manual_seed(0)
+    return [torch.rand(s, generator=generator) for s in shapes]
+
+
+def layers(x, *weights):
+    """A network, its loss, and its gradients as a program would write them: all that they need is kept."""
+    kept = []
+    for w in weights:
+        y = x @ w
+        t = torch.tanh(y * 0.5)
+        s = 1.0 + t
+        kept.append((x, w, y, t, s))
+        x = y * s
+    grad = x * 2.0
+    gradients = []
+    for x, w, y, t, s in reversed(kept):
+        grad = grad * s + grad * y * (1.0 - t * t) * 0.5
+        gradients.append(x.t() @ grad)
+        grad = grad @ w.t()
+    return tuple(gradients)
+
+
+def kept(module, name):
+    """How many values of an op are read more than 30 nodes after they were made."""
+    nodes = list(module.graph.nodes)
+    place = {n: i for i, n in enumerate(nodes)}
+    found = [n for n in nodes if n.op == "call_function" and n.target.__name__.startswith(name)]
+    return sum(max(place[u] for u in n.users) - place[n] > 30 for n in found)
+
+
+SHAPES = [(16, 8)] + [(8, 8)] * 12
+
+
+def test_what_a_gradient_needs_of_an_activation_is_made_of_its_argument():
+    module = traced(layers, *SHAPES)
+    assert kept(module, "tanh") > 6 and kept(module, "add") > 6
+    assert recompute(module) > 0
+    module.graph.lint()
+    assert kept(module, "tanh") == kept(module, "add") == 0
+    for made, plain in zip(module(*values(*SHAPES)), layers(*values(*SHAPES)), strict=True):
+        torch.testing.assert_close(made, plain, rtol=0, atol=0)
+
+
+def test_what_library_calls_read_is_kept():
+    """The products of gradients read the inputs of layers, which would have to be written out again."""
+    module = traced(layers, *SHAPES)
+    recompute(module)
+    products = [n for n in module.graph.nodes if n.target is aten.mm.default]
+    assert len(products) == 3 * 12 - 1  # nothing needs the gradient of the first input
+    place = {n: i for i, n in enumerate(module.graph.nodes)}
+    of_weights = [n for n in products if n.args[0].target is aten.t.default]
+    assert len(of_weights) == 12
+    assert all(place[n.args[0].args[0]] < place[of_weights[0]] for n in of_weights)
+
+
+def test_a_network_without_gradients_is_left_alone():
+    def forward(x, *weights):
+        for w in weights:
+            y = x @ w
+            x = y * (1.0 + torch.tanh(y))
+        return (x,)
+
+    module = traced(forward, *SHAPES)
+    assert recompute(module) == 0
+
+
+def test_long_chains_are_not_made_again():
+    """Each number of the first part depends on forty ops, and is needed at the end."""
+
+    def step(x):
+        y, parts = x, []
+        for _ in range(40):
+            y = torch.sin(y)
+            parts.append(y)
+        total = parts[-1].sum()
+        for y in reversed(parts):
+            total = total + (y * total).sum()
+        return (total,)
+
+    module = traced(step, (64, 64))
+    before = sum(n.target is aten.sin.default for n in module.graph.nodes)
+    recompute(module)
+    module.graph.lint()
+    again = sum(n.target is aten.sin.default for n in module.graph.nodes) - before
+    assert again <= 40
+    x = values((64, 64))
+    torch.testing.assert_close(module(*x)[0], step(*x)[0])
+
+
+def test_results_and_new_values_of_variables_stay():
+    def step(x, w, buffer):
+        y = x @ w
+        t = torch.tanh(y)
+        z = t
+        for _ in range(12):
+            z = (z * t) @ w
+        buffer.copy_(t * 2.0)
+        return z, t
+
+    module = traced(step, (16, 16), (16, 16), (16, 16))
+    recompute(module)
+    given, plain = values((16, 16), (16, 16), (16, 16)), values((16, 16), (16, 16), (16, 16))
+    for made, expected in zip(module(*given), step(*plain), strict=True):
+        torch.testing.assert_close(made, expected)
+    torch.testing.assert_close(given[2], plain[2])
+
+
+def test_random_numbers_are_the_same_when_they_are_made_again():
+    """A dropout's mask is made of a seed, in the gradient too: nothing of it is kept."""
+    from headrace.runtime.compiler.torch_door.lowering import begin_with_seeds
+
+    def step(x, *weights):
+        masks = []
+        for w in weights:
+            mask = torch.ops.prims.convert_element_type(torch.rand(16, 8) > 0.5, torch.float32)
+            masks.append(mask)
+            x = (x @ w) * mask
+        grad = x * 2.0
+        for mask, w in zip(reversed(masks), reversed(weights), strict=True):
+            grad = (grad * mask) @ w.t()
+        return (grad, *masks[:1])
+
+    module = traced(step, *SHAPES)
+    placeholders = [n.meta["val"] for n in module.graph.nodes if n.op == "placeholder"]
+    begin_with_seeds(module, placeholders)
+    first = next(n for n in module.graph.nodes if n.op == "call_function")
+    assert "inductor_seeds" in str(first.target)
+    seeds = sum("inductor_lookup_seed" in str(n.target) for n in module.graph.nodes)
+    drawn = sum("inductor_random" in str(n.target) for n in module.graph.nodes)
+    assert seeds == drawn == 12
+    assert recompute(module) > 0
+    module.graph.lint()
+    assert sum("inductor_random" in str(n.target) for n in module.graph.nodes) > 12
+    assert sum("inductor_lookup_seed" in str(n.target) for n in module.graph.nodes) == 12
+    assert kept(module, "inductor_random") == 0
+
+
+@pytest.mark.usefixtures("accelerator")
+def test_a_user_can_leave_it_out(monkeypatch):
+    """``HEADRACE_PASSES_OFF=recompute``; a step on a device of the user's own kind is compiled as one on a GPU."""
+    seen = []
+    monkeypatch.setattr(compiling, "recompute", lambda graph: seen.append(graph) or recompute(graph))
+    losses = {}
+    for off in ("", "recompute"):
+        monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
+        seen.clear()
+        losses[off] = gelu_losses()
+        assert bool(seen) is (off == "")
+    np.testing.assert_allclose(losses[""], losses["recompute"], rtol=1e-5)
+
+
+def gelu_losses():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [16, 8])
+        h = x
+        for i in range(6):
+            w = tf.get_variable(f"w{i}", [8, 8], initializer=tf.glorot_uniform_initializer(seed=i))
+            y = tf.matmul(h, w)
+            h = 0.5 * y * (1.0 + tf.tanh(0.8 * (y + 0.04 * tf.pow(y, 3.0))))
+        loss = tf.reduce_sum(tf.square(h - 1.0))
+        train = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+        feed = {x: np.random.RandomState(0).rand(16, 8)}
+        with initialized_session(config=tf.ConfigProto(compile="always")) as session:
+            return [session.run([loss, train], feed)[0] for _ in range(3)]
+
+
+def test_the_library_that_finds_the_cut_comes_with_torch():
+    assert importlib.import_module("networkx").minimum_cut
