@@ -414,12 +414,12 @@ def _long_loop(swap, mode, steps=100, side=1024):
 def check_swapped_loops_keep_their_records_on_the_host():
     steps, side = 100, 1024
     recorded = steps * side * side * 4  # of one value in each iteration
-    for mode in ("off", "always"):
+    for mode, least in (("off", 0.9), ("always", 0.4)):  # compiled, of two values one is made again of the other
         (plain, there), (swapped, here) = (_long_loop(swap, mode, steps, side) for swap in (False, True))
         np.testing.assert_allclose(swapped[0], plain[0], rtol=1e-6)
         np.testing.assert_allclose(swapped[1], plain[1], rtol=1e-5, atol=1e-12)
         print(f"        {mode}: {there / 2**20:.0f} MiB at most without swapping, {here / 2**20:.0f} MiB with it")
-        assert there > 0.9 * recorded, f"{mode}: {there} bytes at most, though {recorded} are recorded"
+        assert there > least * recorded, f"{mode}: {there} bytes at most, though {recorded} are recorded"
         assert here < 0.4 * there, f"{mode}: {here} bytes at most with swap_memory=True, {there} without"
 
 

@@ -78,3 +78,36 @@ def test_two_variables_change_places() -> None:
             session.run(swap)
             found = session.run([a, b])
             assert [array[0] for array in found] == [1 - i % 2, i % 2]
+
+
+def rearranged(v: Any, rows: int = 16) -> Any:
+    """The same numbers in other places, without a copy in between."""
+    if isinstance(v, np.ndarray):
+        return v.reshape(rows, -1).T.reshape(v.shape)
+    return tf.reshape(tf.transpose(tf.reshape(v, [rows, -1])), v.shape)
+
+
+@pytest.mark.parametrize("mode", ["off", "always"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        rearranged,
+        lambda v: rearranged(rearranged(v)),
+        lambda v: rearranged(v) * 0.5,
+        lambda v: v * 0.5 + rearranged(v * 2.0),
+        lambda v: v[::-1],
+        lambda v: v,
+    ],
+)
+def test_a_variable_whose_own_numbers_are_moved(change: Any, mode: str) -> None:
+    """None is read where a new one has been written already."""
+    first = np.arange(64.0 * 64.0, dtype=np.float32).reshape(64, 64)
+    v = tf.get_variable("v", initializer=tf.constant(first))
+    train = v.assign(change(v.read_value())).op
+    with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+        session.run(tf.global_variables_initializer())
+        expected = first
+        for _ in range(2):
+            session.run(train)
+            expected = change(expected)
+        np.testing.assert_allclose(session.run(v), expected)

@@ -41,14 +41,15 @@ def copy_what_is_moved(module: Any) -> None:
     """Has what is computed from one input alone and becomes the value of another kept in a copy, if the first is written too.
 
     Torch's compiler may find that nothing is computed at all (a copy, a type there and back).  It writes the inputs one after the
-    other, and would find the new value of the first there.
+    other, and would find the new value of the first there.  An input whose numbers only change places is such another: they would
+    be read where some are new already.
     """
     graph = module.graph
     last = [n for n in graph.nodes if n.target is aten.copy_.default]
     written = {n.args[0] for n in last}
     for node in last:
         moved = _only_source(node.args[1])
-        if moved in written and moved is not node.args[0]:
+        if moved in written and (moved is not node.args[0] or _is_rearranged(node.args[1])):
             with graph.inserting_before(last[0]):
                 node.update_arg(1, own(graph, node.args[1]))
 
@@ -69,6 +70,13 @@ def own_results(module: Any) -> None:
     if owned:
         output.args = torch.fx.node.map_arg(output.args, lambda n: owned.get(n, n))
         module.recompile()
+
+
+def _is_rearranged(node: Any) -> bool:
+    """Whether the numbers of an input are handed on as they are, in other places perhaps."""
+    while is_view(node) or node.target in (aten.copy.default, aten.clone.default):
+        node = node.args[1 if node.target is aten.copy.default else 0]
+    return bool(node.op == "placeholder")
 
 
 def _only_source(node: Any) -> Any:
