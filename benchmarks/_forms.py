@@ -41,10 +41,11 @@ ALSO = {  # files beside passes/<name>.py that serve one pass alone
     "share_transpose": ("ops/internal/transpose_copy.py",),
     "simplify": ("passes/rule.py", "passes/rules.py", "passes/loss_rules.py", "ops/internal/logistic_loss.py"),
 }
+ELSEWHERE = {"recompute": "runtime/compiler/recompute.py"}
 
 
 def _pass(name: str) -> Form:
-    files = (f"passes/{name}.py", *ALSO.get(name, ()))
+    files = (ELSEWHERE.get(name, f"passes/{name}.py"), *ALSO.get(name, ()))
     more = _array_kernels if name == "arrays" else list
     return Form(name, lambda: _in_files(*files) + _in_functions(more()), functools.partial(_leave_out, name))
 

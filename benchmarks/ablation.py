@@ -26,6 +26,7 @@ PASSES = (
     "raise_primitives", "fold_shapes", "fold", "trim", "simplify", "cse", "trim_stashes", "project_inputs",
     "defer_sums", "sum_products", "accumulate_product", "share_transpose", "share_maxima", "fuse_crop",
     "fuse_updates", "unroll", "pass_on", "sink", "arrays", "attention",
+    "spread_rows", "overwrite", "recompute",
 )  # fmt: skip
 ALL_OFF = "all of them"
 CACHE = "plan cache"  # a plan made again for each step
