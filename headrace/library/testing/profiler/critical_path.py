@@ -65,11 +65,12 @@ def _follow(slices: Sequence[_Slice], began: int, ended: int) -> Iterable[tuple[
     search = _Search(slices)
     at, cursor = search.last(), ended
     while at is not None and cursor > began:
+        search.leave_out(at)
         if cursor > at.ended:
             yield at.task, "between nodes", "", BETWEEN, cursor - at.ended
         cursor = min(cursor, at.ended)
         sender = at.sender
-        if sender is not None and sender.ended <= cursor + _SLACK:
+        if sender is not None and sender.ended <= cursor + _SLACK and not search.is_left_out(sender):
             left = min(sender.ended, cursor)
             yield at.task, f"a message from {sender.task}", "", TRAVELS, cursor - left
             at, cursor = sender, left
@@ -95,6 +96,14 @@ class _Search:
                 self._waits[one.task].append(one)
             else:
                 self._by_lane[one.lane].append(one)
+        self._left_out: set[int] = set()
+
+    def leave_out(self, one: _Slice) -> None:
+        """It is on the path.  One that took no whole microsecond had ended when it began, and would come before itself."""
+        self._left_out.add(id(one))
+
+    def is_left_out(self, one: _Slice) -> bool:
+        return id(one) in self._left_out
 
     def last(self) -> _Slice | None:
         return max(self._slices, key=lambda s: s.ended, default=None)
@@ -107,14 +116,15 @@ class _Search:
         candidates = [self._by_name.get((one.task, name), []) for name in one.inputs]
         if not one.waits:
             candidates += [self._by_lane[one.lane], self._waits[one.task]]
-        found = [last for ends in candidates if (last := _last_before(ends, one)) is not None]
+        found = [last for ends in candidates if (last := self._last_before(ends, one)) is not None]
         return max(found, key=lambda s: s.ended, default=None)
 
-
-def _last_before(slices: Sequence[_Slice], one: _Slice) -> _Slice | None:
-    """The last slice that had ended when another began."""
-    position = bisect_right(slices, one.began, key=lambda s: s.ended)
-    return slices[position - 1] if position else None
+    def _last_before(self, slices: Sequence[_Slice], one: _Slice) -> _Slice | None:
+        """The last slice that had ended when another began, and is not on the path yet."""
+        position = bisect_right(slices, one.began, key=lambda s: s.ended)
+        while position and self.is_left_out(slices[position - 1]):
+            position -= 1
+        return slices[position - 1] if position else None
 
 
 def _slices(events: Sequence[Event]) -> list[_Slice]:

@@ -72,6 +72,20 @@ def test_a_message_leads_to_the_task_that_sent_it():
     ]
 
 
+def test_nodes_that_take_no_whole_microsecond():
+    """Two of them on two threads had each ended when the other began; a message had come when its sender began."""
+    events = [
+        *node("worker 0", "Op", "Exp", "e", 5, 5, tid=1), *node("worker 0", "Op", "Log", "l", 5, 5, ["e"], tid=2),
+        *node("worker 0", "Op", "Exp", "e2", 5, 5, ["l"], tid=1),
+    ]  # fmt: skip
+    assert path(events, (0, 7)) == [("", "before the first node", BETWEEN, 5), ("worker 0", "between nodes", BETWEEN, 2)]
+    send = node("ps 0", "Op", "_SendMany", "_send", 5, 5, ["ps 0"])
+    wait = node("worker 0", "Wait", "_RecvMany", "ps 0", 5, 5, ["k"])
+    back = node("worker 0", "Op", "_SendMany", "k", 5, 5, ["ps 0"])
+    events = [*send, *wait, *back, *message(1, send[1], wait[1]), *node("worker 0", "Op", "Exp", "e", 5, 6, ["ps 0"])]
+    assert path(events, (0, 6))[0] == ("", "before the first node", BETWEEN, 5)
+
+
 def test_a_wait_for_a_queue_is_itself_on_the_path():
     events = node("worker 0", "Wait", "QueueDequeueV2", "queue q", 0, 15) + node(
         "worker 0", "Op", "Exp", "e", 15, 20, ["queue q"]

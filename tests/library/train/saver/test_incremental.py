@@ -147,6 +147,7 @@ def test_a_save_without_a_step_between(tmp_path):
 def test_a_failed_save_loses_no_rows(tmp_path, monkeypatch, asynchronous):
     with Job(tmp_path, asynchronous=asynchronous) as job:
         job.save()
+        job.saver.wait()
         for numbers in ((1, 2), (3,)):
             job.train(*numbers)
             with monkeypatch.context() as patch:
