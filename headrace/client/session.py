@@ -131,17 +131,13 @@ def _offer(target: str) -> Offer | None:
 
 
 def _config(worker: LocalWorker | None, config: ConfigProto | None) -> ConfigProto:
-    """What the session's own configuration says, otherwise ``tf.config``, and otherwise the server's."""
-    defaults = session_defaults()
-    if worker is None and defaults is None:
-        return config or ConfigProto()
-    merged = ConfigProto() if worker is None else copy.deepcopy(worker.config)
-    if defaults and config and config.gpu_options.experimental.virtual_devices:
-        # Merging joins lists, and this one has an entry for each GPU.
-        defaults.gpu_options.experimental.ClearField("virtual_devices")
-    for later in (defaults, config):
-        if later is not None:
-            merged.MergeFrom(later)
+    """The session's own configuration, or ``tf.config``'s if it has none; a server's says what that leaves open."""
+    given = session_defaults() if config is None else config
+    if worker is None:
+        return given or ConfigProto()
+    merged = copy.deepcopy(worker.config)
+    if given is not None:
+        merged.MergeFrom(given)
     return merged
 
 

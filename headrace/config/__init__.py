@@ -1,4 +1,4 @@
-"""tf.config: the devices, threads and options of sessions that do not say otherwise."""
+"""tf.config: the devices, threads and options of sessions that are given no ConfigProto."""
 
 from headrace.config import experimental as experimental
 from headrace.config import optimizer as optimizer

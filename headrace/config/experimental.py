@@ -1,4 +1,4 @@
-"""tf.config.experimental: the devices of sessions that do not say otherwise."""
+"""tf.config.experimental: the devices of sessions that are given no ConfigProto."""
 
 from headrace.library.system.physical_device import (
     VirtualDeviceConfiguration as VirtualDeviceConfiguration,

@@ -1,4 +1,4 @@
-"""tf.config.optimizer: compiling and rewrites in sessions that do not say otherwise."""
+"""tf.config.optimizer: compiling and rewrites in sessions that are given no ConfigProto."""
 
 from headrace.library.system.session_setting import (
     get_experimental_options as get_experimental_options,

@@ -1,4 +1,4 @@
-"""tf.config.threading: the threads of sessions that do not say otherwise."""
+"""tf.config.threading: the threads of sessions that are given no ConfigProto."""
 
 from headrace.library.system.session_setting import (
     get_inter_op_parallelism_threads as get_inter_op_parallelism_threads,

@@ -1,4 +1,4 @@
-"""``tf.config``: what later sessions have where their own ConfigProto says nothing: threads, placement, compiling, rewrites.
+"""``tf.config``: what later sessions have that are given no ConfigProto: threads, placement, compiling, rewrites.
 
 Owns the checks and the messages.  Where the settings are kept, and how a session takes them, is in `runtime.host.defaults`.
 """
@@ -26,7 +26,7 @@ def check_not_initialized(what: str) -> None:
 
 
 def get_intra_op_parallelism_threads() -> int:
-    """How many threads a kernel may use in sessions that do not say; 0 means as many as there are cores.
+    """How many threads a kernel may use in sessions without a ConfigProto; 0 means as many as there are cores.
 
     Returns:
       The number of threads.
@@ -54,7 +54,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
 
 
 def get_inter_op_parallelism_threads() -> int:
-    """How many threads compute for a session at a time, in sessions that do not say; 0 means that there is no limit.
+    """How many threads compute for a session at a time, in sessions without a ConfigProto; 0 means that there is no limit.
 
     Returns:
       The number of threads.
@@ -91,7 +91,7 @@ def _threads(name: str, received: Any) -> int:
 
 
 def get_soft_device_placement() -> bool:
-    """Whether nodes that ask for a device that is not there run on the CPU, in sessions that do not say.
+    """Whether nodes that ask for a device that is not there run on the CPU, in sessions without a ConfigProto.
 
     Returns:
       True or False.
@@ -119,7 +119,7 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 
 def get_log_device_placement() -> bool:
-    """Whether sessions that do not say log on which device each node is.
+    """Whether sessions without a ConfigProto log on which device each node is.
 
     Returns:
       True or False.
@@ -153,7 +153,7 @@ def _truth(name: str, received: Any) -> bool:
 
 
 def get_jit() -> bool:
-    """Whether sessions that do not say compile every step before it first runs.
+    """Whether sessions without a ConfigProto compile every step before it first runs.
 
     Returns:
       True or False.

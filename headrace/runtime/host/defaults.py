@@ -89,7 +89,7 @@ def reset() -> None:
 
 
 def session_defaults() -> ConfigProto | None:
-    """What a session has where its own configuration says nothing; None: the defaults of ConfigProto."""
+    """The configuration of a session that is given none; None: the defaults of ConfigProto."""
     now = _settings[0]
     nothing = Settings(initialized=now.initialized, functions_eagerly=now.functions_eagerly)
     return None if now == nothing else now.config()

@@ -1,4 +1,4 @@
-"""tf.config.experimental: the devices of sessions that do not say otherwise."""
+"""tf.config.experimental: the devices of sessions that are given no ConfigProto."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -44,7 +44,7 @@ def test_sessions_have_the_visible_gpus(gpus: list[Any]) -> None:
     CONFIG.set_visible_devices([gpus[2], gpus[0]], "GPU")
     assert CONFIG.get_visible_devices("GPU") == [gpus[2], gpus[0]]
     assert session_devices() == ["GPU:0 meta:2", "GPU:1 meta:0", "CPU:0 cpu"]
-    assert session_devices(tf.ConfigProto(device_count={"GPU": 1})) == ["GPU:0 meta:2", "CPU:0 cpu"]
+    assert session_devices(tf.ConfigProto(device_count={"GPU": 1})) == ["GPU:0 meta:0", "CPU:0 cpu"], "as in TensorFlow"
     CONFIG.set_visible_devices([], "GPU")
     assert session_devices() == ["CPU:0 cpu"]
 

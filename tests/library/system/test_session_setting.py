@@ -1,4 +1,4 @@
-"""tf.config: what sessions have that do not say otherwise."""
+"""tf.config: what sessions have that are given no ConfigProto."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,12 +24,16 @@ def test_sessions_have_the_threads_that_were_set() -> None:
     assert tf.config.threading.get_inter_op_parallelism_threads() == 1
 
 
-def test_a_configuration_wins_where_it_sets_a_field() -> None:
+def test_a_session_with_a_configuration_ignores_what_was_set() -> None:
+    """As in TensorFlow, where ``tf.config`` is the ConfigProto of a session that is given none."""
     tf.config.threading.set_intra_op_parallelism_threads(3)
     tf.config.threading.set_inter_op_parallelism_threads(1)
+    tf.config.set_soft_device_placement(True)
     config = tf.ConfigProto(intra_op_parallelism_threads=2)
-    worker = made(config)._master.worker
-    assert (worker.threads, worker.gate is not None) == (2, True)
+    session = made(config)
+    worker = session._master.worker
+    assert (worker.threads, worker.gate is not None) == (2, False)
+    assert not session._config.allow_soft_placement
     assert config == tf.ConfigProto(intra_op_parallelism_threads=2)  # is left as it was
 
 
@@ -66,7 +70,7 @@ def test_jit_is_how_sessions_compile(monkeypatch: pytest.MonkeyPatch) -> None:
         assert tf.config.optimizer.get_jit() is enabled
         assert compile_mode(made()._config) == mode
     tf.config.optimizer.set_jit(True)
-    assert compile_mode(made(tf.ConfigProto(compile="off"))._config) == "off"
+    assert compile_mode(made(tf.ConfigProto())._config) == "auto"
 
 
 def test_rewrites() -> None:

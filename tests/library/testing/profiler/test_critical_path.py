@@ -78,7 +78,10 @@ def test_nodes_that_take_no_whole_microsecond():
         *node("worker 0", "Op", "Exp", "e", 5, 5, tid=1), *node("worker 0", "Op", "Log", "l", 5, 5, ["e"], tid=2),
         *node("worker 0", "Op", "Exp", "e2", 5, 5, ["l"], tid=1),
     ]  # fmt: skip
-    assert path(events, (0, 7)) == [("", "before the first node", BETWEEN, 5), ("worker 0", "between nodes", BETWEEN, 2)]
+    assert path(events, (0, 7)) == [
+        ("", "before the first node", BETWEEN, 5),
+        ("worker 0", "between nodes", BETWEEN, 2),
+    ]
     send = node("ps 0", "Op", "_SendMany", "_send", 5, 5, ["ps 0"])
     wait = node("worker 0", "Wait", "_RecvMany", "ps 0", 5, 5, ["k"])
     back = node("worker 0", "Op", "_SendMany", "k", 5, 5, ["ps 0"])
