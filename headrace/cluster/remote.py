@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from time import monotonic, time_ns
@@ -38,6 +39,7 @@ from headrace.core import errors
 from headrace.core.errors import OpError
 from headrace.core.proto import protos
 from headrace.core.source import at
+from headrace.passes.partition.spare import Spared
 from headrace.passes.portable import Portable, holder_of_object
 from headrace.resources.calling.copies import to_host
 from headrace.resources.state.holder import Holder
@@ -51,6 +53,22 @@ from headrace.runtime.session.step_numbers import step_numbers
 
 PATIENCE: Final = 1.0  # seconds for an answer that only people want
 ALONG: Final = 8192  # bytes: a larger message may travel in another way than the next ones
+
+
+@dataclass(slots=True)
+class _Delayed:
+    """A partition that has not begun yet."""
+
+    request: Run
+    feeds: list[Any]
+    answered: Answered
+    done: Done
+    spared: Spared | None
+
+    def is_spared(self, key: str, values: Sequence[Any]) -> bool:
+        """Whether a message says that it has nothing to do."""
+        one = self.spared
+        return one is not None and one.key == key and values[0] is not None and bool(values[0]) is one.value
 
 
 class RemoteRuns:
@@ -70,7 +88,8 @@ class RemoteRuns:
         self._incarnation = incarnation
         self._origins: dict[int, Mapping[str, Any]] = {}  # of the nodes of each partition, by name
         self._ended: list[int] = []  # steps of which the task is told with the next one
-        self._delayed: dict[int, list[tuple[Run, list[Any], Answered]]] = {}  # by step
+        self._delayed: dict[int, list[_Delayed]] = {}  # by step
+        self._unheard: set[int] = set()  # steps in which all partitions of the task were spared
         self._lock = threading.Lock()
 
     def register(
@@ -93,8 +112,13 @@ class RemoteRuns:
         self.hold(handle, step, feeds, done, until)
         self.let_go(step)
 
-    def hold(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
-        """Runs a partition as soon as `send` has something small to go along, or `let_go` is called."""
+    def hold(
+        self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None, spared: Spared | None = None
+    ) -> None:  # fmt: skip
+        """Runs a partition as soon as `send` has something small to go along, or `let_go` is called.
+
+        ``spared``: it does not run if `send` has that for it.
+        """
         seconds = None if until is None else max(until - monotonic(), 0.0)
         with self._lock:
             ended, self._ended = self._ended, []
@@ -105,12 +129,14 @@ class RemoteRuns:
             self._session, handle, step, seconds, ended, oldest=step_numbers.oldest(), deferred=later is not None,
             local=None if saving.saving is None else saving.saving.local,
         )  # fmt: skip
-        self._delayed.setdefault(step, []).append((request, to_host(feeds), answered))
+        if later is not None:
+            spared = None  # somebody will ask for the files of the step
+        self._delayed.setdefault(step, []).append(_Delayed(request, to_host(feeds), answered, done, spared))
 
     def let_go(self, step: int) -> bool:
         delayed = self._delayed.pop(step, ())
-        for request, feeds, answered in delayed:
-            self._begin(request, feeds, answered)
+        for one in delayed:
+            self._begin(one.request, one.feeds, one.answered)
         return bool(delayed)
 
     def _begin(self, request: Run, values: Sequence[Any], answered: Answered) -> None:
@@ -122,15 +148,28 @@ class RemoteRuns:
     def send(self, step: int, key: str, values: Sequence[Any]) -> None:
         """What a partition of this process sends to one of the task."""
         delayed = self._delayed.get(step)
+        for one in delayed or ():
+            if one.is_spared(key, values):
+                self._spare(step, one)
+                return
         if delayed and self._peer.lost is None and _is_small(values):
-            request, feeds, answered = delayed.pop()
+            first = delayed.pop()
             self.let_go(step)
-            request.key, request.along = key, len(values)
-            self._begin(request, [*feeds, *values], answered)
+            first.request.key, first.request.along = key, len(values)
+            self._begin(first.request, [*first.feeds, *values], first.answered)
             return
         if delayed:
             self.let_go(step)
         send(self._peer, self._task, self._session, step, key, values)
+
+    def _spare(self, step: int, one: _Delayed) -> None:
+        """A partition is over before it has begun."""
+        with self._lock:
+            delayed = self._delayed[step] = [other for other in self._delayed[step] if other is not one]
+            if not delayed:
+                self._unheard.add(step)
+            self._ended += one.request.ended  # for the next one
+        one.done((), None)
 
     def give(self, step: int, key: str, value: Any) -> None:
         send(self._peer, self._task, self._session, step, key, to_host([value]))
@@ -192,9 +231,18 @@ class RemoteRuns:
     def abort(self, step: int, error: OpError) -> None:
         self._peer.push(Abort.method, Abort(self._session, step, error.error_code, error.message), [])
 
-    def end(self, step: int) -> None:
+    def end(self, step: int) -> bool:
         with self._lock:
+            if step in self._unheard:
+                self._unheard.discard(step)
+                self._delayed.pop(step, None)
+                return False
             self._ended.append(step)
+            return True
+
+    def keep_out(self, step: int) -> None:
+        self.abort(step, errors.CancelledError(None, None, f"step {step} had nothing to do on {self._task}"))
+        self.end(step)
 
     def _explained(self, error: OpError, origins: Mapping[str, Any]) -> OpError:
         """The error with the client's operation; that of a lost connection names the task."""

@@ -130,16 +130,13 @@ def _steps_of(plain: Mapping[str, Any]) -> Steps:
 
 
 def untaken(steps: Steps) -> Steps:
-    """The step when its exchange is not due: every task takes part, but messages carry nothing and servers compute nothing."""
+    """The step when its exchange is not due: servers do not hear of it (passes/partition/spare.py)."""
 
-    def strand(one: Strand, task: int) -> Strand:
-        pieces = one.pieces if task == WORKER else tuple(Piece(sends=piece.sends) for piece in one.pieces)
-        return replace(one, pieces=pieces, waits="")
+    def strand(one: Strand) -> Strand:
+        return replace(one, pieces=tuple(replace(piece, sends=()) for piece in one.pieces), takes=(), waits="")
 
-    return Steps(
-        tuple(replace(p, strands=tuple(strand(one, p.task) for one in p.strands)) for p in steps.partitions),
-        tuple(replace(message, size=0.0, values=0) for message in steps.messages),
-    )
+    own = (part for part in steps.partitions if part.task == WORKER)
+    return Steps(tuple(replace(part, strands=tuple(map(strand, part.strands))) for part in own))
 
 
 def computing(steps: Steps, task: int = WORKER) -> float:

@@ -6,7 +6,7 @@ It owns the client's graph and the passes over the whole step, down to its parti
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -30,6 +30,7 @@ from headrace.passes.observe import Observe
 from headrace.passes.partition.cut import Cutting
 from headrace.passes.partition.later import feed_later, needed_feeds
 from headrace.passes.partition.partition import Partition, destinations, partition, partition_names
+from headrace.passes.partition.spare import Spared, spared
 from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.placement.policy import Policy
 from headrace.passes.placement.problem import Site
@@ -316,6 +317,7 @@ class Master:
         parts = make()
         tasks = {one.name: task_of(one.name) for one in parts}
         sends = {one.name: destinations(one.graph) for one in parts}
+        spares = self._spares(parts, tasks)
         begun = []
         with self._in_time():
             for one in parts:  # all tasks plan at the same time
@@ -325,13 +327,21 @@ class Master:
                 sources = [task for name, task in tasks.items() if one.name in sends[name]]
                 begun.append((one, runs, runs.register(to_portable(one.graph), origins, routes, sources, writers)))
             members = [
-                Member(one.name, runs, handle(), tuple(one.feeds), tuple(one.fetches)) for one, runs, handle in begun
+                Member(one.name, runs, handle(), tuple(one.feeds), tuple(one.fetches), spares.get(one.name))
+                for one, runs, handle in begun
             ]
         return DividedPlan(
             request=request, graph=graph, feeds=feeds, fetches=fetches, borrowed=borrowed,
             generation=self.registered.resources.generation, steps=self.registered.steps, pool=self.registered.pool,
             partitions=PartitionedStep(members, len(fetches)),
         )  # fmt: skip
+
+    def _spares(self, parts: Sequence[Partition], tasks: Mapping[str, str]) -> dict[str, Spared]:
+        """When partitions of other tasks do nothing, if the only one of this task says so."""
+        mine = [one for one in parts if tasks[one.name] == self.worker.task]
+        others = [one for one in parts if tasks[one.name] != self.worker.task]
+        found = spared(mine[0], others) if len(mine) == 1 else None
+        return {} if found is None else {one.name: when for one, when in zip(others, found, strict=True)}
 
     def _in_time(self) -> AbstractContextManager[None]:
         """Inside, tasks must answer within the time that a step may take."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from headrace.core.errors import AbortedError, CancelledError, OpError
 from headrace.passes.partition.later import left_fetches
+from headrace.passes.partition.spare import Spared
 from headrace.passes.pipeline import Options, rewrite_placed
 from headrace.passes.portable import Portable, from_portable
 from headrace.passes.step_graph import StepGraph
@@ -57,8 +58,13 @@ class Runs(Protocol):
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Begins to run a partition in a step, and tells ``done`` its results or its error."""
 
-    def hold(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
-        """Begins to run a partition when `let_go` is called, or when the caller's own partition sends something small there."""
+    def hold(
+        self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None, spared: Spared | None = None
+    ) -> None:  # fmt: skip
+        """Begins to run a partition when `let_go` is called, or when the caller's own partition sends something small there.
+
+        ``spared``: what it may be sent instead, and then it is over.
+        """
 
     def let_go(self, step: int) -> bool:
         """Runs what is held of a step; whether anything is."""
@@ -90,8 +96,11 @@ class Runs(Protocol):
     def abort(self, step: int, error: OpError) -> None:
         """Ends the partitions of a step, and keeps out those that have not begun."""
 
-    def end(self, step: int) -> None:
-        """Forgets a step that is over everywhere."""
+    def end(self, step: int) -> bool:
+        """Forgets a step that is over everywhere; whether the task has heard of it."""
+
+    def keep_out(self, step: int) -> None:
+        """Tells a task that has not heard of a step that it is over: who saves there need not wait for it to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +285,9 @@ class PartitionWorker:
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         self._soon(self._partitions.get(handle), carried(partial(self._run, handle, step, feeds, done, until, False)))
 
-    def hold(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
+    def hold(
+        self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None, spared: Spared | None = None
+    ) -> None:  # fmt: skip
         self.run(handle, step, feeds, done, until)  # no message that anything could go along with
 
     def let_go(self, step: int) -> bool:
@@ -472,10 +483,24 @@ class PartitionWorker:
         for number in self._here.break_off(concerned, error):
             self.abort(number, error)
 
-    def end(self, step: int) -> None:
+    def end(self, step: int) -> bool:
         self._here.end(step)
         self._rendezvous.end(step)
         self._look(step)
+        return True
+
+    def keep_out(self, step: int) -> None:
+        """It hears of all steps."""
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether somebody traces the steps of this task."""
+        return self._graph.worker.step_tracer is not None
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody saves variables of this task."""
+        return self._writers.watched
 
     def close(self) -> None:
         """Ends and forgets all steps."""

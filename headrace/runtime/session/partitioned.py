@@ -15,6 +15,7 @@ from typing import Any, Final
 from headrace.core.device import task_of
 from headrace.core.errors import AbortedError, InternalError, OpError, UnavailableError, make_error
 from headrace.core.source import at, user_source
+from headrace.passes.partition.spare import Spared
 from headrace.resources.stepping.step import Awaited, Step
 from headrace.runtime.host.turn import Pace
 from headrace.runtime.session.causality import settle
@@ -27,13 +28,17 @@ _OWN_THREAD: Final = re.compile(r"run at thread headrace-[\w-]+")  # of the pool
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A partition where it is registered.  ``feeds`` and ``fetches`` are positions in those of the step."""
+    """A partition where it is registered.  ``feeds`` and ``fetches`` are positions in those of the step.
+
+    ``spared``: when it does nothing in a step, so that it need not begin.
+    """
 
     name: str
     worker: Runs
     handle: int
     feeds: tuple[int, ...]
     fetches: tuple[int, ...]
+    spared: Spared | None = None
 
 
 class PartitionedStep:
@@ -49,6 +54,7 @@ class PartitionedStep:
         self._others = [w for w in self._workers if not isinstance(w, PartitionWorker)] if self._own is not None else []
         self._pace = Pace()
         self._holds = True  # as long as something has gone along each time
+        self._spares = any(m.spared is not None for m in members)  # then all but the caller's
 
     def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]:
         """Runs a step to its end."""
@@ -61,7 +67,8 @@ class PartitionedStep:
         events = step.events()
         step.waits[run] = Awaited(None, run)
         step.ask_others = partial(self._waiting_elsewhere, number)
-        hold = self._holds and self._pace.is_short
+        spares = self._spares and self._own is not None and not self._own.is_traced  # who traces waits for all tasks
+        hold = self._holds and self._pace.is_short and not spares
         begins = _Begins(self._others, number, self._pace)
         try:
             for i, member in enumerate(self.members):
@@ -70,7 +77,9 @@ class PartitionedStep:
                 given = (member.handle, number, [feeds[k] for k in member.feeds], run.done(i, events), until)
                 if self._own is not None and i == len(self.members) - 1:
                     begins.begin()
-                    self._own.run_here(*given, begins.let_go, step.ask_others)
+                    self._own.run_here(*given, None if spares else begins.let_go, step.ask_others)
+                elif spares:
+                    worker.hold(*given, member.spared)
                 elif hold:
                     worker.hold(*given)
                 else:
@@ -89,8 +98,10 @@ class PartitionedStep:
             step.forget(events)
             step.waits.pop(run, None)
             step_numbers.end(number)
-            for worker in self._workers:
-                worker.end(number)
+            unheard = [worker for worker in self._workers if not worker.end(number)]
+            if unheard and self._own is not None and self._own.is_watched:
+                for worker in unheard:
+                    worker.keep_out(number)
         if run.error is not None:
             raise located(run.error)
         return tuple(run.results)
@@ -112,7 +123,8 @@ class PartitionedStep:
 
     def traced(self) -> PartitionedStep:
         """The step with code that notes when each node runs."""
-        return PartitionedStep([replace(m, handle=m.worker.trace(m.handle)) for m in self.members], self._fetches)
+        members = [replace(m, handle=m.worker.trace(m.handle), spared=None) for m in self.members]
+        return PartitionedStep(members, self._fetches)
 
     def statistics(self) -> Any:
         """What the last step did, if it was traced: the StepStats of all partitions, by this process's clock."""

@@ -167,8 +167,8 @@ def test_another_mode_for_a_program(mode: str) -> None:
     if mode == "local":
         between = untaken(planned.steps)
         assert variant.every == 5 and not waits(between)
-        assert sent(between, WORKER, 0) == 0 < sent(planned.steps, WORKER, 0)
-        assert computing(between, 0) == 0 < computing(between)
+        assert [part.task for part in between.partitions] == [WORKER] and not between.messages
+        assert computing(between) == computing(planned.steps) > 0 < sent(planned.steps, WORKER, 0)
 
 
 def test_what_programs_say_of_themselves() -> None:

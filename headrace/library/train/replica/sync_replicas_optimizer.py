@@ -115,8 +115,9 @@ class SyncReplicasOptimizer(Optimizer):
         self._make_local_step()
         with name_scope(None, self._name):
             applied, aggregated = self._accumulate(pairs)
+            together = self._when_all_are_taken(aggregated)
             with device(global_step.device), name_scope(""):
-                update = self._opt.apply_gradients(aggregated, global_step)
+                update = self._opt.apply_gradients(together, global_step)
                 self._sync_token_queue = FIFOQueue(
                     -1, global_step.dtype.base_dtype, shapes=(), name="sync_token_q", shared_name="sync_token_q"
                 )
@@ -161,6 +162,25 @@ class SyncReplicasOptimizer(Optimizer):
                 else:
                     raise ValueError(f"A gradient must be a Tensor, IndexedSlices or None; got {gradient!r} {at()}")
         return applied, aggregated
+
+    def _when_all_are_taken(self, aggregated: GradsAndVars) -> GradsAndVars:
+        """The averages, once all of them are taken: until then no variable changes.
+
+        A replica with a token that is left of the step could otherwise read variables of which some have changed, and hand in
+        a gradient for one whose average is still open.
+        """
+        averages = [gradient for gradient, _ in aggregated if gradient is not None]
+        with device(self._global_step.device):
+            taken = group(*averages, name="all_taken")
+        together: GradsAndVars = []
+        for gradient, variable in aggregated:
+            with device(variable.device), control_dependencies([taken]):
+                if isinstance(gradient, IndexedSlices):
+                    gradient = IndexedSlices(raw_ops.Identity(gradient.values), gradient.indices, gradient.dense_shape)
+                elif gradient is not None:
+                    gradient = raw_ops.Identity(gradient)
+            together.append((gradient, variable))
+        return together
 
     def _finish_step(self, update: Operation) -> Operation:
         """After the update: a token with the new global step for each replica, then the moving averages."""

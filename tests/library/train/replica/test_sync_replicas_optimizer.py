@@ -290,6 +290,28 @@ class TestBuilding:
         with member.graph.as_default():
             assert len(member.optimizer.variables()) == 3
 
+    def test_no_variable_changes_before_all_averages_are_taken(self, make_server: ServerMaker) -> None:
+        """A replica that reads between would have variables of two steps."""
+        [member] = replicas(1)
+        with started(make_server(1).target, [member]):
+            before = member.sess.run(member.values)
+            with member.graph.as_default():
+                (first, _), *others = member.optimizer._accumulators
+                w_first = first.apply_grad(tf.ones([3, 1]), 0)
+                rest = []
+                for one, _ in others:
+                    if isinstance(one, tf.SparseConditionalAccumulator):
+                        rest.append(one.apply_grad([0], tf.ones([1, 1]), local_step=0))
+                    else:
+                        rest.append(one.apply_grad(1.0, 0))
+            member.sess.run(w_first)
+            _poll(lambda: _accumulated(member)[0] == 0)  # it is taken
+            threading.Event().wait(0.1)  # and could be applied now
+            assert_close(member.sess.run(member.values), before)
+            member.sess.run(rest)
+            _poll(lambda: int(member.sess.run(member.step)) == 1)
+            assert not np.allclose(member.sess.run(member.w), before[1])
+
     def test_a_variable_without_gradient(self) -> None:
         v, w = tf.Variable(1.0), tf.Variable(2.0)
         optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.1), 1)
