@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUN_STAMP := $(VENV)/.installed-to-run
-JOBS ?= 2
+# Many tests wait for processes: one job more than cores.  A job takes up to 3 GB.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print(min(len(os.sched_getaffinity(0)), 7) + 1)')
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick full check pictures bench worth conformance docs release clean

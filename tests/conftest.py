@@ -20,12 +20,14 @@ os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # compile in this process: no
 
 import pytest
 import rings
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import leaks
 
-settings.register_profile("headrace", deadline=None, print_blob=True, derandomize=True)  # the same in every run
-settings.register_profile("new", deadline=None, print_blob=True)  # `--hypothesis-profile=new`: others in every run
+# How long a draw takes says how busy the machine is.
+PATIENT: Any = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("headrace", **PATIENT, derandomize=True)  # the same in every run
+settings.register_profile("new", **PATIENT)  # `--hypothesis-profile=new`: others in every run
 settings.load_profile("headrace")
 
 

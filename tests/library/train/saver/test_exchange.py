@@ -178,7 +178,9 @@ def test_damage(tmp_path: Path, contents: bytes, message: str) -> None:
         tf.io.load_safetensors(path)
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_any_damage(tmp_path: Path, data: Any) -> None:
     """Whatever byte of the header is changed or lost: an error that names the file, or other values, never a crash."""

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 import headrace as tf
 from headrace.core import file
 
-SETTINGS = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 VALUES = {"a": np.arange(40, dtype=np.float32), "b": np.array([1, 2, 3], np.int64), "s": np.array(b"text", object)}
 
 

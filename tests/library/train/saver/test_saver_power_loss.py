@@ -124,7 +124,9 @@ def test_every_moment(operations: list[Operation]) -> None:
     assert seen > 2 * len(operations)
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_any_combination(operations: list[Operation], data: Any) -> None:
     end = data.draw(st.integers(1, len(operations)), "operations that happened")
