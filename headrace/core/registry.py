@@ -53,6 +53,7 @@ class Traits:
 
     stateful: bool = False  # reads or writes something that outlives the node: never folded, merged or dropped
     random: bool = False  # draws random numbers
+    saves_generators: bool = False  # gives the states of what draws them, so that these must be the nodes' own
     reads: bool = False  # looks at state without changing anything
     writes: bool = False  # changes the state behind its ref inputs
     rows: str = ""  # of one that writes some rows only: the input with their numbers

@@ -127,6 +127,9 @@ class Graph:
             for t in inputs:
                 if not t._consumers or t._consumers[-1] is not node:
                     t._consumers.append(node)
+        if definition.traits.saves_generators and not self.saves_generators:
+            self.saves_generators = True
+            self._mutated()  # plans that were made before may let a compiler draw
         for scope in scopes.control:
             scope.note(node)
         if scopes.devices:

@@ -17,7 +17,7 @@ def _states_of(context):
     return context.node_states
 
 
-node_states = op("_NodeStates() -> (names: string, states: string)", reads=True, **_TRAITS)
+node_states = op("_NodeStates() -> (names: string, states: string)", reads=True, saves_generators=True, **_TRAITS)
 node_states.shape(lambda: ((None,), (None,)))
 node_states.state(_states_of)
 

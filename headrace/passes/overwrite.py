@@ -14,12 +14,14 @@ from headrace.passes.match import Ops
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, StepGraph
 
-ASSIGN, READ = Ops("Assign", "_AssignOwn"), Ops("_Read")
+ASSIGN, READ, END = Ops("Assign", "_AssignOwn"), Ops("_Read"), Ops("DestroyResourceOp")
 
 
 def overwrite(graph: StepGraph) -> StepGraph:
     """Changes the nodes in place."""
     assigns = [n for n in graph.nodes if n in ASSIGN and "device:CPU" not in n.device and _fits(n)]
+    gone = {root(n.inputs[0]) for n in graph.nodes if n in END}
+    assigns = [n for n in assigns if root(n.inputs[0]) not in gone]
     if assigns:
         bits = {root(n.inputs[0]): 1 << i for i, n in enumerate(assigns)}
         read: dict[Node, int] = {}  # which of these variables were read on the way to a node
@@ -36,7 +38,9 @@ def overwrite(graph: StepGraph) -> StepGraph:
 
 
 def _fits(node: Node) -> bool:
-    """Whether the value is known to have the variable's shape."""
+    """Whether the value is known to have the variable's shape, which no earlier assignment may have changed."""
     ref, value = node.inputs
     shape = ref.shape.tuple
+    if not node.attrs.get("validate_shape", True):
+        return False
     return value.dtype.base_dtype in NUMERIC and shape is not None and None not in shape and value.shape.tuple == shape

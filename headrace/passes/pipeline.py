@@ -240,6 +240,8 @@ _schedule = _on_nodes(lambda nodes, g, c: schedule(nodes))
 _order_reads = _on_nodes(lambda nodes, g, c: order_reads(nodes))
 SIMPLIFY, REWRITE = ("simplify",), ("rewrite",)
 
+RECOMPUTE = Pass("recompute", Stage.CODE, None, REWRITE)  # runtime/compiler/compile.py, for accelerators
+
 PIPELINE: tuple[Pass, ...] = (
     Pass("prune", Stage.GRAPH, _prune),
     Pass("raise_primitives", Stage.GRAPH, _raise, SIMPLIFY),
@@ -306,7 +308,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("copy_escaping_reads", Stage.BODY, _on_nodes(lambda nodes, g, c: copy_escaping_reads(nodes, set(g.fetches)))),
     Pass("arrays", Stage.CODE, None, SIMPLIFY),  # runtime/code/codegen.py, which asks LocalWorker.arrays
     Pass("generate", Stage.CODE, None),  # runtime/code/codegen.py
-    Pass("recompute", Stage.CODE, None, REWRITE),  # runtime/compiler/compile.py, for accelerators
+    RECOMPUTE,
 )
 
 _BEFORE = (Stage.GRAPH, Stage.PLACE, Stage.READ, Stage.REWRITE)

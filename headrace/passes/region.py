@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from headrace.core.dtypes import float32
 from headrace.core.registry import REGISTRY
 from headrace.graph.infer import group_inputs
 from headrace.passes.match import Ops
@@ -32,6 +33,7 @@ class Region:
     outputs: list[Value]
     device: str
     fetched: list[int]  # positions of the outputs that leave the step
+    recompute: bool = True  # whether cheap values are made again for gradients
 
     @property
     def plain(self) -> list[Value]:
@@ -67,15 +69,16 @@ def is_drawn_anywhere(node: Node) -> bool:
     """Whether these are random numbers without a seed, on an accelerator: nobody can tell where they come from.
 
     A compiler makes them in the kernel that reads them.  Others come from the node's generator, the same for the same seed.
+    So do those of other types than float32: the compiler rounds its own to them, and then some are 1.
     """
-    if node not in _DRAWN or "device:CPU" in node.device or SAVED in node.attrs:
+    if node not in _DRAWN or node.attrs["dtype"] != float32 or "device:CPU" in node.device or SAVED in node.attrs:
         return False
     return not node.attrs["seed"] and not node.attrs["seed2"]
 
 
 def compilable(node: Node, dynamic: bool = False) -> bool:
     """Whether a compiler may look inside this node.  ``dynamic``: sizes may be unknown, and decided by other nodes."""
-    if not may_compile(node):
+    if not may_compile(node) or (dynamic and node.op_def.traits.random):  # torch draws for known sizes
         return False
     if "device:CPU" in node.device and (_may_divide_by_zero(node) or _may_refuse_exponents(node)):
         return False
@@ -206,6 +209,7 @@ def replace_region(graph: StepGraph, region: Region, call: Callable[..., object]
         {
             "call": call, "Tin": tuple(v.dtype for v in plain), "Tref": tuple(r.dtype.base_dtype for r in region.refs),
             "Tout": tuple(v.dtype.base_dtype for v in region.outputs), "written": _written(region),
+            "made": tuple(origin_of(v) for v in region.outputs),
         },
         region.nodes[0].order, list(controls), region.device, region.nodes[0].source,
     )  # fmt: skip
@@ -219,6 +223,12 @@ def replace_region(graph: StepGraph, region: Region, call: Callable[..., object]
     graph.replace(values, dict.fromkeys(region.nodes, node))
     graph.sort()
     return graph
+
+
+def origin_of(value: Value) -> tuple[str, int]:
+    """The node that makes a value, by its name before it became part of a region, and which of its outputs it is."""
+    made: tuple[tuple[str, int], ...] = value.op.attrs.get("made", ())
+    return made[value.value_index] if made else (value.op.name, value.value_index)
 
 
 _SAME_NUMBERS = Ops("ExpandDims", "Identity", "Reshape", "Squeeze")

@@ -7,11 +7,16 @@ just decayed as a whole:
     %s = UnsortedSegmentSum(%grad, %i, number of %u)          %d = UnsortedSegmentSum(%grad, %numbers, rows of %m)
     ScatterAdd(%m, %u, Mul(%s, 0.1)) ^Assign(%m, ...)   ->    AssignAdd(%m, Mul(%d, 0.1)) ^Assign(%m, ...)
 
+That is done for rows that the step looks up, too: a negative number has been refused there, which the new sum would pass over.
+Factors must be known numbers: rows that nothing is added to get 0 times them.
+
 How many rows differ is known when the step runs.  On an accelerator the host would wait for that number, and what comes after it
 could not be compiled together with the rest of the step.
 """
 
 from __future__ import annotations
+
+from math import isfinite
 
 import numpy as np
 
@@ -25,6 +30,8 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 UNIQUE, SUM, ADD, SHAPE = Ops("Unique"), Ops("UnsortedSegmentSum"), Ops("ScatterAdd"), Ops("Shape", "Size")
 ASSIGN = Ops("Assign", "_AssignOwn")
+LOOK_UP = {"GatherV2": 1, "Gather": 1, "ResourceGather": 1}  # the input with the numbers of rows
+SAME_NUMBERS = Ops("Reshape", "Identity", "ExpandDims", "Squeeze")
 PRODUCT, QUOTIENT, PLAIN = Ops("Mul"), Ops("RealDiv"), Ops("Identity", "Neg", "Square")
 
 
@@ -36,7 +43,10 @@ def spread_rows(graph: StepGraph) -> StepGraph:
     users = graph.users()
     nodes: dict[Node, Node] = {}
     new: list[Node] = []
+    looked_up = {_numbers(n.inputs[LOOK_UP[n.type]]) for n in graph.nodes if n.type in LOOK_UP}
     for unique in uniques:
+        if _numbers(unique.inputs[0]) not in looked_up:
+            continue
         rest = [n for n in users.get(unique.outputs[0], ()) if n not in SHAPE]
         spread = [_Spread(unique, node) for node in rest]
         if rest and all(one.fits() for one in spread):
@@ -49,6 +59,22 @@ def spread_rows(graph: StepGraph) -> StepGraph:
         graph.sweep()
         graph.sort()
     return graph
+
+
+def _numbers(value: Value) -> Value:
+    """Where the numbers of rows come from, whatever their shape."""
+    while value.op in SAME_NUMBERS:
+        value = value.op.inputs[0]
+    return value
+
+
+def _is_factor(value: Value, divides: bool) -> bool:
+    """Whether 0 times the number, or divided by it, is 0."""
+    node = value.op
+    if not node.op_def.traits.constant or value.shape.ndims != 0:
+        return False
+    number = float(node.attrs["value"])
+    return isfinite(number) and not (divides and number == 0.0)
 
 
 class _Spread:
@@ -71,16 +97,18 @@ class _Spread:
         return self._leads_to_sum(node.inputs[2])
 
     def _leads_to_sum(self, value: Value) -> bool:
-        """Whether the value is sums of rows, times scalars or themselves."""
+        """Whether the value is sums of rows, times numbers or themselves."""
         node = value.op
+        if value.shape.ndims != self.node.inputs[0].shape.ndims:
+            return False
         if node in SUM:
             return node.inputs[1] is self._unique.outputs[1] and node.device == self._unique.device
         if node.control_inputs:
             return False
         if node in PLAIN or node in QUOTIENT:
-            return self._leads_to_sum(node.inputs[0]) and all(v.shape.ndims == 0 for v in node.inputs[1:])
+            return self._leads_to_sum(node.inputs[0]) and all(_is_factor(v, divides=True) for v in node.inputs[1:])
         if node in PRODUCT:
-            sums = [v for v in node.inputs if v.shape.ndims != 0]
+            sums = [v for v in node.inputs if not _is_factor(v, divides=False)]
             return bool(sums) and all(self._leads_to_sum(v) for v in sums)
         return False
 

@@ -1,4 +1,4 @@
-"""Assignments that write into the memory of their variable (overwrite), and so are part of a compiled region."""
+"""Assignments that write into the memory of their variable (overwrite), and so are part of a compiled region; first values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,13 @@ def test_first_values_and_other_shapes_stay_assignments() -> None:
     w = tf.get_variable("w", initializer=tf.ones([2]), validate_shape=False)
     with tf.device("/cpu:0"):
         u = tf.get_variable("u", [4, 3], initializer=tf.ones_initializer())
-    for change in (v.initializer, tf.assign(w, tf.concat([w, w], 0), validate_shape=False), tf.assign(u, u * 2.0)):
+    s = tf.get_variable("s", [4, 3], initializer=tf.ones_initializer())
+    for change in (
+        v.initializer,
+        tf.assign(w, tf.concat([w, w], 0), validate_shape=False),
+        tf.assign(u, u * 2.0),
+        tf.assign(s, s * 2.0, validate_shape=False),  # another step may have given it another shape
+    ):
         with tf.Session() as session:
             assert "_Overwrite" not in types(plan(session, change.op if hasattr(change, "op") else change))
 
@@ -111,3 +117,14 @@ def test_a_variable_whose_own_numbers_are_moved(change: Any, mode: str) -> None:
             session.run(train)
             expected = change(expected)
         np.testing.assert_allclose(session.run(v), expected)
+
+
+def test_first_values_are_not_kept() -> None:
+    """The plan that assigns them would hold them beside the variable."""
+    filled = tf.fill([200, 200], 0.5)
+    v = tf.get_variable("v", initializer=filled)
+    with tf.Session() as session:
+        for change, is_kept in ((v.initializer, False), (tf.assign_add(v, filled).op, True)):
+            graph = session._master.plan([], [], [change]).graph
+            most = max((n.attrs["value"].nbytes for n in graph.nodes if n.op_def.traits.constant), default=0)
+            assert (most > 1 << 16) == is_kept

@@ -76,10 +76,14 @@ def test_on_a_cpu_equal_rows_are_searched() -> None:
     assert {"Unique", "ScatterAdd"} <= types([feed], [train])
 
 
-def added(change: Any, assigned: bool = True, size: int | None = 6) -> tuple[tf.Tensor, Any]:
-    """What Adam does, by hand: rows added to a variable that has been assigned, or not."""
-    numbers = tf.placeholder(tf.int32, [size])
-    gradient = tf.ones([6, 3])
+def added(change: Any, assigned: bool = True, looked_up: bool = True, rank: int | None = 2) -> tuple[tf.Tensor, Any]:
+    """What Adam does, by hand: rows, looked up or not, added to a variable that has been assigned, or not."""
+    numbers = tf.placeholder(tf.int32, [6])
+    table = tf.get_variable("looked_up", [10, 3], initializer=tf.ones_initializer())
+    gradient = tf.gather(table, tf.reshape(numbers, [2, 3]) if looked_up else tf.constant([0] * 6))
+    gradient = tf.reshape(gradient, [6, 3])
+    if rank is None:
+        gradient = tf.placeholder_with_default(gradient, None)
     moment = tf.get_variable("moment", [10, 3], initializer=tf.ones_initializer())
     unique, places = tf.unique(numbers)
     total = tf.unsorted_segment_sum(gradient, places, tf.shape(unique)[0])
@@ -102,8 +106,9 @@ def test_products_of_sums_are_0_for_other_rows(change: Any, monkeypatch: pytest.
         with tf.Session(config=tf.ConfigProto(compile="off")) as session:
             session.run(tf.global_variables_initializer())
             session.run(train, {feed: [7, 7, 0, 1, 7, 0]})
-            found.append(session.run(tf.global_variables()[0]))
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+            found.append(session.run(tf.global_variables()))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +119,30 @@ def test_products_of_sums_are_0_for_other_rows(change: Any, monkeypatch: pytest.
         (lambda s: s * [[1.0, 2.0, 3.0]], True),  # not a scalar
         (lambda s: 1.0 / s, True),
         (lambda s: s, False),  # the other rows are not touched: a table of a million rows would be
+        (lambda s: s * tf.get_variable("k", []), True),  # may be infinite, and 0 times that is no number
+        (lambda s: s * float("inf"), True),
+        (lambda s: s / 0.0, True),
+        (lambda s: s / tf.get_variable("k", []), True),
+        (lambda s: s * tf.get_variable("k", [3]), True),
     ],
 )
 def test_left_alone(change: Any, assigned: bool) -> None:
     feed, train = added(change, assigned)
     assert {"Unique", "ScatterAdd"} <= types([feed], [train])
+
+
+def test_gradients_of_unknown_rank_are_left_alone() -> None:
+    feed, train = added(lambda s: s * 0.1, rank=None)
+    assert {"Unique", "ScatterAdd"} <= types([feed], [train])
+
+
+def test_a_negative_number_of_a_row_is_refused() -> None:
+    """The sum that takes the place of the search would pass over it, so that only rows that are looked up are spread."""
+    feed, train = added(lambda s: s * 0.1, looked_up=False)
+    assert {"Unique", "ScatterAdd"} <= types([feed], [train])
+    (looked_up, with_lookup), step = embedding(tf.train.AdamOptimizer(0.1))[:2], None
+    for feeds, step in ((feed, train), (looked_up, with_lookup)):
+        with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+            session.run(tf.global_variables_initializer())
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"= -1 is not in \[0, 10\)"):
+                session.run(step, {feeds: [1, -1, 1, 5, 9, 9]})

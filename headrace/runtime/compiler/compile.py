@@ -16,7 +16,6 @@ from typing import Any, Final
 import torch
 
 from headrace.core import process
-from headrace.passes.pipeline import passes_off
 from headrace.passes.region import Region, is_drawn_anywhere
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
@@ -251,25 +250,28 @@ def compile_traced(
     if is_on_cpu(region):
         return compile_plainly(graph, fakes, title, binder.threads)
     try:
-        return compile_graph(graph, fakes, title, binder.threads)
+        return compile_graph(graph, fakes, title, binder.threads, region.recompute)
     except Exception as e:
         if BLOCKS_REFUSED not in str(e):
             raise
         log.debug("compiled without shared blocks: %s", e)
-        return compile_graph(trace_region(region, binder, lying)[0], fakes, title, binder.threads, share=False)
+        graph = trace_region(region, binder, lying)[0]
+        return compile_graph(graph, fakes, title, binder.threads, region.recompute, share=False)
 
 
-def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int, share: bool = True) -> Any:
+def compile_graph(
+    graph: Any, fakes: Sequence[Any], title: str, threads: int, again: bool = True, share: bool = True
+) -> Any:
     """The traced region compiled for an accelerator; the caller holds ``compiler``.
 
-    ``share``: whether blocks that repeat are compiled once.
+    ``again``: whether cheap values are made again for gradients.  ``share``: whether blocks that repeat are compiled once.
     """
     if not can_lower(graph):
         return compile_plainly(graph, fakes, title, threads)
     process.quieten_compiler()
     compare_for_one_element(graph)
     begin_with_seeds(graph, fakes)
-    if "recompute" not in passes_off():
+    if again:
         recompute(graph)
     settle_writes(graph)
     store_what_libraries_read(graph)

@@ -17,7 +17,7 @@ import torch
 from headrace.core import process
 from headrace.core.dtypes import DType
 from headrace.graph.infer import group_inputs
-from headrace.passes.region import Region
+from headrace.passes.region import Region, origin_of
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.calling.copies import to_device
 from headrace.resources.calling.invoke import bind_attrs, extras
@@ -81,9 +81,7 @@ def _trace(
 
     def stand_in(value: Value) -> Any:
         dims: Any = value.shape.tuple
-        example = torch.empty(
-            tuple(hints[value.op.name, value.value_index]), dtype=torch_dtype(value.dtype), device="meta"
-        )
+        example = torch.empty(tuple(hints[origin_of(value)]), dtype=torch_dtype(value.dtype), device="meta")
         moves = [DimDynamic.DUCK if d is None else DimDynamic.STATIC for d in dims]  # duck: equal sizes are one symbol
         context: Any = StatelessSymbolicContext(dynamic_sizes=moves)
         fake = mode.from_tensor(example, symbolic_context=context)

@@ -41,6 +41,8 @@ def recompute(module: Any) -> int:
     again = _made_again(nodes[: widest + 1], place, late)
     copies: dict[Any, Any] = {}
     for user in nodes[late:]:
+        if user.target is aten.copy_.default:  # variables are new from here on, and what is written is kept
+            break
         if any(a in again for a in node_arguments(user)):
             with module.graph.inserting_before(user):
                 found = {a: _copy(module.graph, a, again, copies) for a in node_arguments(user) if a in again}
@@ -137,7 +139,7 @@ def _smallest_cut(made: Sequence[Any], needed: Sequence[Any], cheap: dict[Any, i
     for node in needed:
         flow.add_edge((node, True), "needed")
     if "made" not in flow:  # everything can be made of nothing but inputs
-        return set()
+        return {node for node in needed if _is_free(node)}
     _, (_, near) = networkx.minimum_cut(flow, "made", "needed")
     return {node for node in made if (node, False) not in near and (node, True) in near}
 

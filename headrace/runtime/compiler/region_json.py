@@ -53,6 +53,7 @@ def encode(region: Region, binder: Binder, strides: Strides) -> dict[str, Any]:
     return {
         "graphs": data.graphs, "sources": data.sources, "arrays": [_array(one) for one in data.arrays],
         "inputs": len(region.inputs), "refs": len(region.refs), "device": region.device, "fetched": region.fetched,
+        "recompute": region.recompute,
         "strides": [s if s is None else list(s) for s in strides],
     }  # fmt: skip
 
@@ -62,7 +63,8 @@ def decode(text: dict[str, Any]) -> tuple[Region, Strides]:
     graph = from_portable(Portable(text["graphs"], text["sources"], [_values(*one) for one in text["arrays"]]))
     inputs, refs = graph.feeds[: text["inputs"]], graph.feeds[text["inputs"] :]
     inside = graph.nodes[text["inputs"] + text["refs"] :]
-    return Region(inside, inputs, refs, graph.fetches, text["device"], text["fetched"]), text["strides"]
+    region = Region(inside, inputs, refs, graph.fetches, text["device"], text["fetched"], text["recompute"])
+    return region, text["strides"]
 
 
 def _copy(node: Node, number: int, inputs: list[Value], attrs: dict[str, Any], outputs: Sequence[Value]) -> Node:

@@ -13,7 +13,7 @@ from functools import partial
 
 from headrace.passes.bodies import bodies_of
 from headrace.passes.instantiate import on_host
-from headrace.passes.pipeline import Context, Options, Own, Stage, fold_specialised, run_stage
+from headrace.passes.pipeline import RECOMPUTE, Context, Options, Own, Stage, fold_specialised, run_stage
 from headrace.passes.region import Region, compilable, describe, find_regions, replace_region
 from headrace.passes.schedule import copy_escaping_reads, protect_reads
 from headrace.passes.step_graph import Node, StepGraph
@@ -78,6 +78,7 @@ class _Regions:
             if isinstance(self._binder.place(region.device), HookedPlace):
                 continue  # hooks see each kernel
             region = describe(region.nodes, region.device, graph.nodes, graph.fetches)
+            region.recompute = RECOMPUTE.runs(self.context)
             try:
                 call = compile_one(region, self._binder)
             except Exception as e:  # noqa: BLE001 - whatever the compiler says, the step still runs, interpreted

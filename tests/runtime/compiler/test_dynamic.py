@@ -50,6 +50,21 @@ class TestSteps:
         assert len(tiers.compiled) == 2 and tiers.dynamic is not None and tiers.dynamic.regions == 1
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
+    def test_a_region_behind_another(self, monkeypatch, caplog):
+        """A number becomes text and a number again between them."""
+        monkeypatch.setattr(variants, "ARTIFACTS", 1)
+        x = tf.placeholder(tf.float32, [None])
+        h = tf.exp(tf.tanh(x) * 2.0) + 1.0
+        most = tf.string_to_number(tf.as_string(tf.reduce_max(h)))
+        y = tf.sin(h * most) * 0.5 + h
+        with tf.Session(config=tf.ConfigProto(compile="always")) as session:
+            for size in (2, 4, 6, 8):
+                expected = np.exp(np.tanh(np.full(size, 0.5)) * 2.0) + 1.0
+                expected = np.sin(expected * expected.max()) * 0.5 + expected
+                np.testing.assert_allclose(session.run(y, {x: np.full(size, 0.5)}), expected, rtol=1e-5)
+            assert session._master.plan((x,), (y,), ()).variants.dynamic.regions == 2
+        assert not [r for r in caplog.records if "stays interpreted" in r.getMessage()]
+
     def test_what_the_compiler_cannot_take_is_said_once_and_interpreted(self, monkeypatch, caplog):
         monkeypatch.setattr(variants, "ARTIFACTS", 1)
         x, n = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.int32, [])

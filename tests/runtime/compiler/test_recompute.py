@@ -1,6 +1,8 @@
 """What gradients need and is cheap is made again: what is kept, that values stay the same, and what is left alone."""
 
 import importlib
+import json
+import random
 
 import numpy as np
 import pytest
@@ -8,8 +10,9 @@ from running import initialized_session
 
 import headrace as tf
 from headrace.runtime.compiler import compile as compiling
+from headrace.runtime.compiler.compile import compile_traced
 from headrace.runtime.compiler.recompute import recompute
-from headrace.runtime.compiler.torch_door.tracing import FUNCTIONAL
+from headrace.runtime.compiler.region_json import decode, encode
 
 torch = pytest.importorskip("torch")
 aten = torch.ops.aten
@@ -90,7 +93,7 @@ def test_a_network_without_gradients_is_left_alone():
     assert recompute(module) == 0
 
 
-def test_long_chains_are_not_made_again():
+def test_long_chains_are_not_made_again(monkeypatch):
     """Each number of the first part depends on forty ops, and is needed at the end."""
 
     def step(x):
@@ -108,9 +111,24 @@ def test_long_chains_are_not_made_again():
     recompute(module)
     module.graph.lint()
     again = sum(n.target is aten.sin.default for n in module.graph.nodes) - before
-    assert again <= 40
+    assert 0 < again <= 40
+    assert _longest_row(module) < 40
+    monkeypatch.setattr("headrace.runtime.compiler.recompute.LONGEST", 5)
+    other = traced(step, (64, 64))
+    recompute(other)
+    assert _longest_row(other) <= 5 < _longest_row(module)
     x = values((64, 64))
     torch.testing.assert_close(module(*x)[0], step(*x)[0])
+
+
+def _longest_row(module):
+    """How many sines in a row are made a second time."""
+    nodes = [n for n in module.graph.nodes if n.target is aten.sin.default]
+    again = set(nodes[40:])
+    rows = {}
+    for node in nodes:
+        rows[node] = 1 + rows.get(node.args[0], 0) if node in again else 0
+    return max(rows.values())
 
 
 def test_results_and_new_values_of_variables_stay():
@@ -129,6 +147,59 @@ def test_results_and_new_values_of_variables_stay():
     for made, expected in zip(module(*given), step(*plain), strict=True):
         torch.testing.assert_close(made, expected)
     torch.testing.assert_close(given[2], plain[2])
+
+
+def test_results_of_an_old_value_stay_where_all_is_cheap():
+    """Nothing is kept for its own sake, and a result made again after the variable is written would have its new value."""
+
+    def step(v, x, c):
+        result = torch.tanh(v) * x
+        t = torch.sigmoid(c + x)
+        wide = torch.sin(t)
+        z = torch.cos(t)
+        for _ in range(40):
+            z = torch.cos(z) + x
+        other = z * t * wide
+        v.copy_(z)
+        return result, other
+
+    module = traced(step, (32,), (32,), (32,))
+    assert recompute(module) > 0
+    given, plain = values((32,), (32,), (32,)), values((32,), (32,), (32,))
+    for made, expected in zip([*module(*given), *given], [*step(*plain), *plain], strict=True):
+        torch.testing.assert_close(made, expected)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_graphs_of_cheap_ops_compute_the_same(seed, monkeypatch):
+    """Sums and products among them; variables that are read, written and fetched.  Rows of more than five ops are long here."""
+    monkeypatch.setattr("headrace.runtime.compiler.recompute.LONGEST", 5)
+    draw = random.Random(seed)
+    plan = [(draw.choice("sctapmwd"), draw.random(), draw.random()) for _ in range(draw.randint(15, 60))]
+    writes, results = draw.sample(range(3), draw.randint(0, 2)), [draw.random() for _ in range(4)]
+
+    def step(*given):
+        made = list(given)
+        for kind, one, other in plan:
+            x, y = made[int(one * len(made))], made[int(other * len(made))]
+            made.append(
+                {
+                    "s": lambda x, y: torch.sin(x), "c": lambda x, y: torch.cos(x) * 0.5, "t": lambda x, y: torch.tanh(x + y),
+                    "a": lambda x, y: x + y * 0.5, "p": lambda x, y: torch.sigmoid(x) * y, "m": lambda x, y: (x @ y) * 0.1,
+                    "w": lambda x, y: torch.where(x > y, x, y), "d": lambda x, y: x - y.sum(0) * 0.01,
+                }[kind](x, y)
+            )  # fmt: skip
+        found = [made[int(at * len(made))] * 1.0 for at in results]
+        for i in writes:
+            given[i].copy_(made[-1 - i])
+        return tuple(found)
+
+    module = traced(step, *[(8, 8)] * 4)
+    recompute(module)
+    module.graph.lint()
+    given, plain = values(*[(8, 8)] * 4), values(*[(8, 8)] * 4)
+    for made, expected in zip([*module(*given), *given], [*step(*plain), *plain], strict=True):
+        torch.testing.assert_close(made, expected)
 
 
 def test_random_numbers_are_the_same_when_they_are_made_again():
@@ -166,25 +237,37 @@ def test_a_step_computes_the_same(monkeypatch):
     """A device of the user's own kind is compiled for as a GPU is."""
     seen = []
     monkeypatch.setattr(compiling, "recompute", lambda graph: seen.append(recompute(graph)))
-    compiled = gelu_losses("always")
+    compiled = gelu_losses(tf.ConfigProto(compile="always"))
     assert max(seen) > 0
-    np.testing.assert_allclose(compiled, gelu_losses("off"), rtol=1e-4)
+    np.testing.assert_allclose(compiled, gelu_losses(tf.ConfigProto(compile="off")), rtol=1e-4)
 
 
-def test_a_user_can_leave_it_out(monkeypatch):
-    """``HEADRACE_PASSES_OFF=recompute``."""
-    monkeypatch.setattr(compiling, "lower", lambda graph, *rest: graph)
-    found = {}
-    for off in ("", "recompute"):
-        monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
-        module = traced(layers, *SHAPES)
-        module.meta[FUNCTIONAL] = True
-        fakes = [n.meta["val"] for n in module.graph.nodes if n.op == "placeholder"]
-        found[off] = kept(compiling.compile_graph(module, fakes, "it", 1, share=False), "tanh")
-    assert found[""] == 0 and found["recompute"] > 6
+@pytest.mark.usefixtures("accelerator")
+@pytest.mark.parametrize("how", ["switch", "level"])
+def test_a_user_can_leave_it_out(how, monkeypatch):
+    """``HEADRACE_PASSES_OFF=recompute`` when the session is made, or no rewrites at all: the region says so wherever it goes."""
+    seen, sent = [], []
+    monkeypatch.setattr(compiling, "recompute", lambda graph: seen.append(graph))
+
+    def looked(traced, region, binder, *rest):
+        sent.append(decode(json.loads(json.dumps(encode(region, binder, [None] * len(region.refs)))))[0].recompute)
+        return compile_traced(traced, region, binder, *rest)
+
+    monkeypatch.setattr(compiling, "compile_traced", looked)
+    config = tf.ConfigProto(compile="always")
+    if how == "switch":
+        monkeypatch.setenv("HEADRACE_PASSES_OFF", "recompute")
+    else:
+        config.graph_options.optimizer_options.opt_level = tf.OptimizerOptions.L0
+    gelu_losses(config)
+    assert not seen and sent and not any(sent)
+    monkeypatch.delenv("HEADRACE_PASSES_OFF", raising=False)
+    sent.clear()
+    gelu_losses(tf.ConfigProto(compile="always"))
+    assert seen and all(sent)
 
 
-def gelu_losses(mode):
+def gelu_losses(config):
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [16, 8])
         h = x
@@ -195,7 +278,7 @@ def gelu_losses(mode):
         loss = tf.reduce_sum(tf.square(h - 1.0))
         train = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
         feed = {x: np.random.RandomState(0).rand(16, 8)}
-        with initialized_session(config=tf.ConfigProto(compile=mode)) as session:
+        with initialized_session(config=config) as session:
             return [session.run([loss, train], feed)[0] for _ in range(3)]
 
 

@@ -86,7 +86,6 @@ def exact_state(
 
 
 def _node_states() -> SaveableObject:
-    context.get_default_graph().saves_generators = True
     tensors = raw_ops._NodeStates(name="nodes")
     return StateSaveable(f"{PREFIX}/nodes", tensors, ("names", "states"), raw_ops._RestoreNodeStates)
 
