@@ -48,6 +48,13 @@ def archive_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "folder", lambda: tmp_path / "headrace")
 
 
+def pid_of(program):
+    """The compiling process that a program has started."""
+    line = program.stdout.readline()
+    assert line, program.stderr.read()
+    return int(line)
+
+
 def wait_for_the_end(pid, seconds=30.0):
     """Waits until no such process runs; a process that ended and that nobody has waited for has no command line."""
     end = time.monotonic() + seconds
@@ -61,7 +68,7 @@ def test_a_program_ends_at_once_while_something_is_compiled():
     program = subprocess.Popen(
         [sys.executable, "-c", STARTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    pid = int(program.stdout.readline())
+    pid = pid_of(program)
     seconds, complaints = program.communicate(timeout=60)
     assert (program.returncode, complaints) == (0, "")
     assert float(seconds) < 1.5
@@ -73,7 +80,7 @@ def test_the_compiling_process_ends_with_a_program_that_is_killed():
         [sys.executable, "-c", STARTED + "queue.wait()\nprint('answered', flush=True)\nsys.stdin.read()"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    pid = int(program.stdout.readline())
+    pid = pid_of(program)
     assert program.stdout.readline() == "answered\n"
     os.kill(program.pid, signal.SIGKILL)
     program.communicate()
@@ -96,7 +103,7 @@ def test_an_interrupt_from_the_keyboard_reaches_the_program_while_something_is_c
         [sys.executable, "-c", STARTED.replace("atexit.register", "(lambda f: None)") + INTERRUPTED],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    pid = int(program.stdout.readline())
+    pid = pid_of(program)
     assert program.stdout.readline() == "steps\n"
     sent = time.monotonic()
     os.killpg(program.pid, signal.SIGINT)
