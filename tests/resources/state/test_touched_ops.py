@@ -123,7 +123,7 @@ def test_marks_what_compiled_code_writes(name):
                 (node,) = [n for n in graph.nodes if n.op_def.name == "_Region"]
                 watched = Watched(variables)
                 (kernel,) = node.op_def.kernels.by_device
-                kernel.call(inputs, variables, node.attrs["call"], node.attrs["Tout"], node.attrs["written"])
+                kernel.call(inputs, variables, *(node.attrs[name] for name in ("call", "Tout", "written", "made")))
                 watched.check(rows_of(name, sample) if op_def.traits.rows else None)
                 count += 1
     assert count or op_def.traits.opaque or op_def.traits.opaque_on_cpu
