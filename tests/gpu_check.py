@@ -596,6 +596,28 @@ def check_elements_are_prefetched_to_the_device():
                 np.testing.assert_allclose(taken, rows.astype(np.float64).sum(1))
 
 
+def check_each_step_draws_new_numbers():
+    """Drawn in compiled code, also when a captured graph runs again: new in each step, session and op, the same in gradients."""
+    masks = []
+    for _ in range(2):
+        with tf.Graph().as_default():
+            x = tf.placeholder(tf.float32, [64, 256])
+            w = tf.get_variable("w", [256, 256], initializer=tf.glorot_uniform_initializer(seed=1))
+            h = tf.tanh(tf.matmul(x, w)) + 2.0
+            first, second = (tf.nn.dropout(h, rate=0.3) for _ in range(2))
+            slope = tf.gradients(tf.reduce_sum(first * 3.0), h)[0]
+            with tf.Session(config=tf.ConfigProto(compile="always")) as session:
+                session.run(tf.global_variables_initializer())
+                feed = {x: np.random.RandomState(0).rand(64, 256)}
+                for _ in range(6):
+                    one, other, back = session.run([first, second, slope], feed)
+                    np.testing.assert_array_equal(one == 0.0, back == 0.0)
+                    masks += [one == 0.0, other == 0.0]
+    for i, mask in enumerate(masks):
+        assert 0.25 < mask.mean() < 0.35
+        assert all(0.4 < (mask == before).mean() < 0.75 for before in masks[:i])  # by chance 0.58
+
+
 def main() -> int:
     failed = 0
     for name, check in list(globals().items()):
