@@ -229,13 +229,14 @@ class RemoteRuns:
             return ""
 
     def abort(self, step: int, error: OpError) -> None:
+        with self._lock:
+            self._unheard.discard(step)  # it hears of it now, and is to be told when it is over
         self._peer.push(Abort.method, Abort(self._session, step, error.error_code, error.message), [])
 
     def end(self, step: int) -> bool:
         with self._lock:
             if step in self._unheard:
                 self._unheard.discard(step)
-                self._delayed.pop(step, None)
                 return False
             self._ended.append(step)
             return True

@@ -19,9 +19,11 @@ ASSIGN, READ, END = Ops("Assign", "_AssignOwn"), Ops("_Read"), Ops("DestroyResou
 
 def overwrite(graph: StepGraph) -> StepGraph:
     """Changes the nodes in place."""
-    assigns = [n for n in graph.nodes if n in ASSIGN and "device:CPU" not in n.device and _fits(n)]
     gone = {root(n.inputs[0]) for n in graph.nodes if n in END}
-    assigns = [n for n in assigns if root(n.inputs[0]) not in gone]
+    assigns = [
+        n for n in graph.nodes
+        if n in ASSIGN and "device:CPU" not in n.device and _fits(n) and root(n.inputs[0]) not in gone
+    ]  # fmt: skip
     if assigns:
         bits = {root(n.inputs[0]): 1 << i for i, n in enumerate(assigns)}
         read: dict[Node, int] = {}  # which of these variables were read on the way to a node

@@ -73,6 +73,23 @@ def test_an_error_before_it_is_decided(cluster: LocalCluster) -> None:
         assert session.run(exchange.sums) == [5, 5]
 
 
+def test_errors_after_it_is_decided_leave_nothing_on_servers(cluster: LocalCluster) -> None:
+    """They are told that the step failed, and with the next one that it is over."""
+    exchange = Exchange()
+    late = tf.placeholder_with_default(tf.constant(1), [])
+    with tf.device("/job:worker/task:0"), tf.control_dependencies([exchange.step]):
+        after = tf.constant(1) // late
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(2 * EVERY - 1):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"[Dd]ivision by zero"):
+                session.run(after, {late: 0})
+        session.run(after)
+        assert session.run(exchange.sums) == [15, 15]
+        for index in range(2):
+            assert len(cluster.server("ps", index)._worker.rendezvous) <= 1  # the last step is told of with the next
+
+
 def test_traced_steps_begin_everywhere(cluster: LocalCluster) -> None:
     exchange = Exchange()
     with tf.Session(cluster.target("worker", 0)) as session:
