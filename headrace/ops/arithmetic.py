@@ -187,6 +187,13 @@ def _(x, y):
     return torch.pow(x, y)
 
 
+# A power whose exponent is known while planning (passes/rules.py): kernels have short ways for some.
+power_of = op("_PowerOf(x: T; exponent: float) -> (y: T)", T=FLOATING)
+power_of.not_differentiable()
+power_of.shape(lambda x, exponent: x)
+power_of.kernel(lambda x, exponent: torch.pow(x, exponent))
+
+
 def _squared_difference(x, y):
     difference = x - y
     return difference * (difference.conj() if difference.is_complex() else difference)

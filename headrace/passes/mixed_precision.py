@@ -31,7 +31,7 @@ INFER = Ops(
 )  # fmt: skip
 DENY = Ops(
     "Exp", "Expm1", "L2Loss", "Log", "Log1p", "LogSoftmax", "Mean", "Pow", "SoftmaxCrossEntropyWithLogits",
-    "SparseSoftmaxCrossEntropyWithLogits", "SquaredDifference", "Sum", "_LogSoftmaxGrad",
+    "SparseSoftmaxCrossEntropyWithLogits", "SquaredDifference", "Sum", "_LogSoftmaxGrad", "_PowerOf",
 )  # fmt: skip
 CLEAR = Ops(
     "Abs", "BatchToSpaceND", "BroadcastTo", "Ceil", "Concat", "ConcatV2", "DepthToSpace", "ExpandDims", "Floor",

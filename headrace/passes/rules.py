@@ -131,6 +131,16 @@ def _power_of_two(node: Node, facts: Facts) -> Answer:
     return Change("Square", [x], node.attrs) if uniform(y) == 2 and _real(x) and keeps_shape(x, y) else None
 
 
+@rule("Pow", rounds=True)
+def _power_of_number(node: Node, facts: Facts) -> Answer:
+    """x ** [3.] -> power_of(x, 3.): x * x * x in a kernel"""
+    x, y = node.inputs
+    exponent = uniform(y)
+    if exponent is None or not x.dtype.base_dtype.is_floating or not keeps_shape(x, y):
+        return None
+    return Change("_PowerOf", [x], {"T": node.attrs["T"], "exponent": float(exponent)})
+
+
 @rule("LogicalAnd", "LogicalOr")
 def _with_constant(node: Node, facts: Facts) -> Answer:
     """x & True -> x, x | False -> x"""

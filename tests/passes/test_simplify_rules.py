@@ -69,6 +69,10 @@ ROUNDED = {
     "factors": (matrix, lambda x: 2.0 * (x * 0.3), ["Mul"]),
     "factors that overflow": (matrix, lambda x: (x * 3e38) * 10.0, ["Mul", "Mul"]),
     "x ** 2": (matrix, lambda x: x**2.0, ["Square"]),
+    "x ** 3": (matrix, lambda x: x**3.0, ["_PowerOf"]),
+    "x ** -1.5": (matrix, lambda x: x**-1.5, ["_PowerOf"]),
+    "x ** threes of a larger shape": (matrix, lambda x: x ** np.full((2, 2, 3), 3.0, np.float32), ["Pow"]),
+    "x ** 3 of integers": (ints, lambda x: x**3, ["Pow"]),
     "pads side by side": (
         matrix,
         lambda x: tf.pad(x, [[0, 2], [0, 0]]) + tf.pad(tf.exp(x), [[2, 0], [0, 0]]),

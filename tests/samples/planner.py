@@ -59,6 +59,14 @@ SAMPLES["_RandomCrop"] = [
 ]
 SAMPLES["_Own"] = [Sample([_W]), Sample([np.array([[b"a", b""]], object)], gradient=False)]
 
+_NUMBERS = np.array([[-2.0, -0.5, 0.0], [0.5, 1.0, 3.0]], np.float32)
+SAMPLES["_PowerOf"] = [
+    Sample([_NUMBERS], {"exponent": 3.0}, gradient=False),
+    Sample([_NUMBERS.astype(np.float64)], {"exponent": -2.0}, gradient=False),
+    Sample([np.abs(_NUMBERS)], {"exponent": 0.5}, gradient=False),
+    Sample([np.zeros([0, 3], np.float32)], {"exponent": 1.5}, gradient=False),
+]
+
 _HEADS = [np.sin(np.arange(24, dtype=np.float32) + n).reshape(1, 2, 3, 4) for n in range(4)]
 _FUTURE = np.triu(np.full([3, 3], -1e9, np.float32), 1)
 for _name, _inputs in (("_Attention", _HEADS[:3]), ("_AttentionGrad", _HEADS)):

@@ -71,7 +71,7 @@ def _window(node: Operation) -> int:
 
 
 _ELEMENT_WISE = {
-    1: "Add AddV2 Sub Mul RealDiv Maximum Minimum Pow Equal NotEqual Less LessEqual Greater GreaterEqual Neg Reciprocal "
+    1: "Add AddV2 Sub Mul RealDiv Maximum Minimum Pow _PowerOf Equal NotEqual Less LessEqual Greater GreaterEqual Neg Reciprocal "
     "Square Log BiasAdd AssignAdd AssignSub",
     2: "SquaredDifference Rsqrt",
     4: "RsqrtGrad",

@@ -35,13 +35,13 @@ def _product(a: int, b: int) -> Callable[[Any], int]:
     return count
 
 
-def _attention(passes: int) -> Callable[[Any], int]:
+def _attention(passes: float) -> Callable[[Any], int]:
     """Two products of query by key and weights by value in each pass."""
 
     def count(node: Any) -> int:
         query, value = _dims(node.inputs[0]), _dims(node.inputs[2])
         pairs = prod(query[:-1]) * value[-2]
-        return 2 * passes * pairs * (query[-1] + value[-1])
+        return int(2 * passes * pairs * (query[-1] + value[-1]))
 
     return count
 
@@ -62,5 +62,7 @@ _RULES: dict[str, Callable[[Any], int]] = {
     "_AddProduct": _product(1, 2),
     "_Attention": _attention(1),
     "_AttentionGrad": _attention(3),  # forward once more, and two products for each of its own
+    "_AttentionForward": _attention(1),
+    "_AttentionBackward": _attention(2.5),  # the scores once more, and two products for each of forward's
     "Einsum": _einsum,
 }

@@ -25,7 +25,7 @@ USES: Final = (SUM, PRODUCT, CONVOLUTION, POOLING, FUNCTION, LOSS, MOVEMENT, ROW
 _SUMS = "Sum Mean Max Min Prod All Any ArgMax ArgMin L2Loss EuclideanNorm BiasAddGrad"
 _PRODUCTS = (
     "MatMul BatchMatMul BatchMatMulV2 SparseMatMul SparseTensorDenseMatMul Einsum _AddProduct _ApplyProduct "
-    "_ApplyMomentumProduct _Attention _AttentionGrad"
+    "_ApplyMomentumProduct _Attention _AttentionGrad _AttentionForward _AttentionBackward"
 )
 _CONVOLUTIONS = (
     "Conv2D Conv2DBackpropInput Conv2DBackpropFilter Conv3D Conv3DBackpropInputV2 Conv3DBackpropFilterV2 "
@@ -39,7 +39,7 @@ _POOLINGS = (
 )
 _FUNCTIONS = (
     "Exp Expm1 Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Sigmoid Softplus Softsign Elu Selu Erf Erfc Lgamma Digamma "
-    "Pow Softmax LogSoftmax _SoftmaxGrad _LogSoftmaxGrad _LogisticLoss _TimesSigmoid"
+    "Pow _PowerOf Softmax LogSoftmax _SoftmaxGrad _LogSoftmaxGrad _LogisticLoss _TimesSigmoid"
 )
 _LOSSES = "SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits"
 _MOVEMENTS = (
