@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import torch
 
+from headrace.runtime.compiler.recompute import AGAIN
 from headrace.runtime.compiler.repeats import Stretch, stretches
 from headrace.runtime.compiler.torch_door.lowering import own
 from headrace.runtime.compiler.torch_door.node import is_cheap, is_symbolic, is_view, node_arguments, only_computes
@@ -132,9 +133,14 @@ def _bytes(node: Any) -> float:
 
 
 def _can_move(block: Sequence[Any]) -> bool:
-    """Whether all nodes of the block only compute, and only single tensors go in and come out."""
+    """Whether all nodes of the block only compute, and only single tensors go in and come out.
+
+    A result is written to memory: what is made again so that it need not be kept cannot be one.
+    """
     inside = set(block)
     for node in block:
+        if AGAIN in node.meta and any(u not in inside for u in node.users):
+            return False
         if not only_computes(node):
             return False
         if not all(_is_tensor(a) for a in node_arguments(node) if a not in inside):

@@ -26,7 +26,9 @@ SUMS: Final = (
     aten.sum.dim_IntList, aten.sum.default, aten.mean.dim, aten.mean.default, aten.amax.default, aten.amin.default,
     aten.var.correction, aten.var_mean.correction, aten.prod.dim_int, aten.any.dim, aten.any.default,
 )  # fmt: skip
-LONGEST: Final = 20  # ops in a row that are made again; more would take longer than to read what they made
+LONGEST: Final = 10  # ops in a row that are made again; more would take longer than to read what they made
+AGAIN: Final = "headrace_again"  # in the meta of a node that makes its value a second time
+NUMBER: Final = 8  # bytes that do not count
 IN_MEMORY, BESIDE = 10, 11  # the weight of a byte that is written anyway, and of one that is written only to be kept
 
 
@@ -61,6 +63,7 @@ def _copy(graph: Any, node: Any, again: set[Any], copies: dict[Any, Any]) -> Any
     if node not in copies:
         arguments = {a: _copy(graph, a, again, copies) for a in node_arguments(node)}
         copies[node] = graph.node_copy(node, arguments.__getitem__)
+        copies[node].meta[AGAIN] = True
     return copies[node]
 
 
@@ -97,6 +100,7 @@ def _made_again(before: Sequence[Any], place: dict[Any, int], late: int) -> set[
     if not any(n in cheap and not _is_free(n) for n in needed):
         return set()
     saved = _smallest_cut(made, needed, cheap, _in_memory(made, cheap, place))
+    saved -= {n for n in saved if base(n) in stored and _is_made_in_passing(n, saved)}
     again: set[Any] = set()
     left = [n for n in needed if n not in saved]
     while left:
@@ -105,6 +109,28 @@ def _made_again(before: Sequence[Any], place: dict[Any, int], late: int) -> set[
             again.add(node)
             left += [a for a in node_arguments(node) if a.op == "call_function" and a not in saved]
     return again
+
+
+def _is_made_in_passing(node: Any, saved: set[Any]) -> bool:
+    """Whether a value for a library call is made of another one, no larger, that is kept anyway: a GELU's of its argument.
+
+    The kernel that reads that one for the gradient can write the value, too.
+    """
+    found: set[Any] = set()
+    kept: set[Any] = set()
+    left = [node]
+    while left:
+        one = left.pop()
+        if one in found or one in kept or one.op != "call_function" or (one in saved and _bytes(one) <= NUMBER):
+            continue
+        if one in saved and base(one) is not base(node):
+            kept.add(one)
+        elif is_cheap(one) and len(found) < 2 * LONGEST:
+            found.add(one)
+            left += node_arguments(one)
+        else:
+            return False
+    return len(kept) == 1 and _bytes(*kept) <= _bytes(node)
 
 
 def _in_memory(made: Sequence[Any], cheap: dict[Any, int], place: dict[Any, int]) -> set[Any]:
@@ -163,7 +189,7 @@ def _is_read_from_memory(node: Any, place: dict[Any, int], first: int) -> bool:
 
 def _is_free(node: Any) -> bool:
     """Whether keeping the value takes no memory to speak of, or it is kept anyhow: as a result, or a variable's new value."""
-    if _bytes(node) <= 8 or base(node).op == "placeholder":
+    if _bytes(node) <= NUMBER or base(node).op == "placeholder":
         return True
     return any(u.op == "output" or u.target is aten.copy_.default for u in node.users)
 

@@ -10,6 +10,7 @@ import headrace as tf
 from headrace.runtime.compiler import blocks
 from headrace.runtime.compiler import compile as compiling
 from headrace.runtime.compiler.blocks import repeated, share_blocks
+from headrace.runtime.compiler.recompute import AGAIN
 from headrace.runtime.compiler.torch_door.generated_module import put, take
 from headrace.runtime.compiler.torch_door.tracing import Calls
 
@@ -143,6 +144,24 @@ class TestFinding:
         given, expected = values((3, 4), (3, 4)), values((3, 4), (3, 4))
         torch.testing.assert_close(module(*given), writes(*expected))
         torch.testing.assert_close(given, expected)
+
+    def test_what_is_made_again_is_no_result_of_a_block(self):
+        """It would be written to memory, and is made again so that it need not be kept."""
+
+        def step(x):
+            parts = []
+            for _ in range(6):
+                x = torch.tanh(torch.sin(torch.cos(torch.exp(torch.sigmoid(x) + 1) - 1) * 2) + 1)
+                parts.append(x)
+            return (sum(part.sum() for part in parts),)
+
+        module, _ = traced(step, (3, 4))
+        assert share_blocks(module) > 0
+        module, _ = traced(step, (3, 4))
+        for node in module.graph.nodes:
+            if node.target is torch.ops.aten.tanh.default:
+                node.meta[AGAIN] = True
+        assert share_blocks(module) == 0
 
     def test_unknown_sizes_are_left_alone(self):
         def step(x):
