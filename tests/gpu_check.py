@@ -618,6 +618,52 @@ def check_each_step_draws_new_numbers():
         assert all(0.4 < (mask == before).mean() < 0.75 for before in masks[:i])  # by chance 0.58
 
 
+def _weights_and_gradients(mode, length, steps=6, rate=0.25, width=64):
+    """For each step what dropout left of the weights, seen through values that are rows of an identity; and gradients."""
+    rng, sizes = np.random.RandomState(1), [2, 3, length, width]
+    hidden = np.where(np.arange(length) < length - 7, 0.0, -10000.0)
+    arrays = [rng.randn(*sizes) for _ in range(2)] + [np.broadcast_to(np.eye(length, width), sizes)]
+    arrays = [a.astype(np.float32) for a in (*arrays, rng.randn(*sizes), hidden)]
+    with tf.Graph().as_default():
+        query, key, value, grad, mask = (tf.placeholder(tf.float32, a.shape) for a in arrays)
+        scores = tf.matmul(query, key, transpose_b=True) * 0.125 + mask
+        mixed = tf.matmul(tf.nn.dropout(tf.nn.softmax(scores), rate=rate), value)
+        slopes = tf.gradients(mixed, [query, key, value], grad)
+        config = tf.ConfigProto(compile=mode, precision="bfloat16")
+        with tf.Session(config=config) as session:
+            seen = []
+            session._master.after_each_pass = lambda name, graph: seen.append({node.type for node in graph.nodes})
+            feed = dict(zip((query, key, value, grad, mask), arrays, strict=True))
+            found = [session.run([mixed, *slopes], feed) for _ in range(steps)]
+            assert any("_AttentionBackward" in types for types in seen)
+    return arrays, found
+
+
+def check_attention_with_dropout():
+    """The weights are the softmax's, some dropped and the others scaled up; the gradients fit what was dropped; new each time."""
+    rate, masks = 0.25, []
+    for mode in ("always", "off"):
+        for length in (64, 50):
+            (query, key, value, grad, hidden), found = _weights_and_gradients(mode, length, rate=rate)
+            scores = query @ key.swapaxes(2, 3) * 0.125 + hidden
+            weights = np.exp(scores - scores.max(-1, keepdims=True))
+            weights /= weights.sum(-1, keepdims=True)
+            for mixed, *slopes in found:
+                kept = mixed[..., :length] != 0.0
+                share = kept[..., : length - 7].mean()
+                assert abs(share - (1 - rate)) < 0.02 and not kept[..., length - 7 :].any(), share
+                scaled = kept / (1 - rate)
+                np.testing.assert_allclose(mixed[..., :length], weights * scaled, rtol=0.05, atol=4e-3)
+                back = grad @ value.swapaxes(2, 3) * scaled
+                slope = weights * (back - (back * weights).sum(-1, keepdims=True)) * 0.125
+                expected = slope @ key, slope.swapaxes(2, 3) @ query, (weights * scaled).swapaxes(2, 3) @ grad
+                for one, other in zip(slopes, expected, strict=True):
+                    np.testing.assert_allclose(one, other, rtol=0.1, atol=0.05)
+                masks.append(kept[..., :40, :40])
+    for i, mask in enumerate(masks):
+        assert all((mask == before).mean() < 0.75 for before in masks[:i])  # by chance 0.625
+
+
 def main() -> int:
     failed = 0
     for name, check in list(globals().items()):

@@ -7,28 +7,37 @@ and the gradients of %q, %k and %v, where the step has them, become one ``_Atten
 for each head, are then never written to memory.  GPT-2's mask, ``w * b - 1e10 * (1 - b)`` with zeros and ones in b, is one that
 is added, since what it masks is 0 after the softmax.  A mask that leaves the past is ``causal``: half of the work.
 
-Left as they are: a softmax with dropout behind it, a mask that has a gradient itself, scores or weights that are fetched.
+Where the device has kernels for them, training has ``_AttentionForward`` and ``_AttentionBackward``, in which the first hands to
+the second what it found.  These can also have dropout between the softmax and the values (passes/dropout.py): forward draws which
+weights are dropped, backward the same ones again.
+
+Left as they are: a mask that has a gradient itself, scores or weights that are fetched.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from headrace.core.dtypes import bfloat16, float16
+from headrace.core.dtypes import DType, bfloat16, float16, float32, int64
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
-from headrace.passes.match import Ops
+from headrace.passes.choose_device import HasKernel, parts_of
+from headrace.passes.dropout import FACTOR, QUOTIENT, SUM, Dropout, dropout_behind
+from headrace.passes.match import CAST, Ops, array_of, number_of
 from headrace.passes.rule import make_constant
+from headrace.passes.specialise import infer_outputs
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 SOFTMAX, SLOPE, PRODUCT = Ops("Softmax"), Ops("_SoftmaxGrad"), Ops("BatchMatMul", "BatchMatMulV2")
-SUM, DIFFERENCE, FACTOR, QUOTIENT = Ops("Add", "AddV2"), Ops("Sub"), Ops("Mul"), Ops("RealDiv")
-CAST = Ops("Cast")
-TYPES = (bfloat16, float16)
+DIFFERENCE = Ops("Sub")
+TYPES = (bfloat16, float16)  # in float32, products are faster than a gradient that computes forward once more
+PAIRED = (*TYPES, float32)
 HIDDEN = -1e4  # a score that far below the others is 0 after the softmax
+ALIGNED = 8  # numbers: the kernels that keep what the gradient needs read queries, keys and values in such pieces
 
 
 @dataclass(slots=True)
@@ -44,7 +53,7 @@ class _Scores:
 
     def mask_array(self) -> np.ndarray[Any, Any] | None:
         """What is added to the scores, if it is known."""
-        array = None if self.mask is None else _array(self.mask)
+        array = None if self.mask is None else array_of(self.mask)
         return None if array is None else array * self.sign
 
 
@@ -56,14 +65,20 @@ class _Slopes:
     nodes: tuple[Node | None, Node | None, Node | None]
 
 
-def attention(graph: StepGraph) -> StepGraph:
-    """Only on accelerators and in 16 bits.
+@dataclass(slots=True)
+class _Found:
+    scores: _Scores
+    ahead: Node  # the product with the values
+    slopes: _Slopes | None
+    dropout: Dropout | None
 
-    On a CPU torch's kernel is no faster than the products.  In float32 on an H200 a step of GPT-2 took 27.9 ms with it and 25.2
-    without, in bfloat16 13.1 and 15.3 (benchmarks/language.py).
-    """
+
+def attention(graph: StepGraph, has_kernel: HasKernel) -> StepGraph:
+    """Only on accelerators: on a CPU torch's kernel is no faster than the products."""
     softmaxes = [
-        node for node in graph.nodes if node in SOFTMAX and node.attrs["T"] in TYPES and "device:CPU" not in node.device
+        node
+        for node in graph.nodes
+        if node in SOFTMAX and node.attrs["T"] in PAIRED and "device:CPU" not in node.device
     ]
     if not softmaxes:
         return graph
@@ -72,8 +87,12 @@ def attention(graph: StepGraph) -> StepGraph:
     new: list[Node] = []
     for softmax in softmaxes:
         found = finder.find(softmax)
-        if found is not None:
-            new += _fuse(softmax, *found, values)
+        if found is None:
+            continue
+        if (found.slopes or found.dropout) and _can_pair(found, has_kernel):
+            new += _fuse(softmax, found, True, values)
+        elif not found.dropout and softmax.attrs["T"] in TYPES:
+            new += _fuse(softmax, found, False, values)
     if new:
         graph.nodes = graph.nodes + new
         graph.replace(values, {})
@@ -88,20 +107,41 @@ class _Finder:
         self._kept = {value.op for value in graph.fetches} | set(graph.targets)
         self._kept |= {before for node in graph.nodes for before in node.control_inputs}
 
-    def find(self, softmax: Node) -> tuple[_Scores, Node, _Slopes | None] | None:
-        """The scores, the product with the values, and the gradients; None if the node is no part of attention."""
+    def find(self, softmax: Node) -> _Found | None:
+        """What the softmax is part of; None if that is no attention."""
         scores = self._scores(softmax)
         if scores is None or not self._is_inner(softmax):
             return None
-        users = self._users.get(softmax.outputs[0], [])
-        ahead = [n for n in users if n in PRODUCT and n.inputs[0] is softmax.outputs[0] and not n.attrs["adj_x"]]
+        weights, dropout = self._weights(softmax)
+        users = self._users.get(weights, [])
+        ahead = [n for n in users if n in PRODUCT and n.inputs[0] is weights and not n.attrs["adj_x"]]
         if len(ahead) != 1 or ahead[0].attrs["adj_y"] or not _fit(scores, softmax, ahead[0]):
             return None
         rest = [n for n in users if n is not ahead[0]]
+        if dropout is not None:
+            if not self._is_inner(weights.op) or not self._is_inner(dropout.keep.op):
+                return None
+            rest += [n for n in self._users.get(softmax.outputs[0], ()) if n in SLOPE]
         if not rest:
-            return scores, ahead[0], None
-        slopes = self._slopes(softmax, scores, ahead[0].inputs[1], rest)
-        return None if slopes is None else (scores, ahead[0], slopes)
+            return _Found(scores, ahead[0], None, dropout)
+        slopes = self._slopes(softmax, scores, weights, ahead[0].inputs[1], rest, dropout)
+        return None if slopes is None else _Found(scores, ahead[0], slopes, dropout)
+
+    def _weights(self, softmax: Node) -> tuple[Value, Dropout | None]:
+        """What the values are multiplied with: what the softmax gives, or what dropout leaves of it."""
+        value = softmax.outputs[0]
+        while True:
+            users = [n for n in self._users.get(value, ()) if n not in SLOPE]
+            if len(users) != 1 or not (users[0] in FACTOR or users[0] in QUOTIENT):
+                break
+            value = users[0].outputs[0]
+        dropout = dropout_behind(value, self._only_users)
+        if dropout is None or dropout.source is not softmax.outputs[0]:
+            return softmax.outputs[0], None
+        return value, dropout
+
+    def _only_users(self, value: Value) -> list[Node]:
+        return self._users.get(value, []) if self._is_inner(value.op) else []
 
     def _scores(self, softmax: Node) -> _Scores | None:
         """Goes up from the softmax to the product of queries and keys."""
@@ -123,16 +163,16 @@ class _Finder:
         if len(node.inputs) != 2:
             return None
         first, second = node.inputs
-        factor = _number(second) if node in FACTOR or node in QUOTIENT else None
+        factor = number_of(second) if node in FACTOR or node in QUOTIENT else None
         if factor is None and node in FACTOR:
-            first, second, factor = second, first, _number(first)
+            first, second, factor = second, first, number_of(first)
         if factor is not None:
             scores.scale *= factor if node in FACTOR else 1.0 / factor
             return first
         if scores.scale != 1.0:  # what is scaled after it is masked would scale the mask
             return None
         if node in FACTOR and scores.mask is not None and scores.seen is None:
-            first, second = (second, first) if _array(first) is not None else (first, second)
+            first, second = (second, first) if array_of(first) is not None else (first, second)
             scores.seen = second
             return first
         if (node in SUM or node in DIFFERENCE) and scores.mask is None and scores.seen is None:
@@ -145,21 +185,31 @@ class _Finder:
     def _leads_to_product(self, value: Value) -> bool:
         node = value.op
         while (node in FACTOR or node in QUOTIENT) and len(node.inputs) == 2:
-            node = node.inputs[0].op if _array(node.inputs[0]) is None else node.inputs[1].op
+            node = node.inputs[0].op if array_of(node.inputs[0]) is None else node.inputs[1].op
         return node in PRODUCT
 
-    def _slopes(self, softmax: Node, scores: _Scores, values: Value, rest: list[Node]) -> _Slopes | None:
+    def _slopes(
+        self, softmax: Node, scores: _Scores, weights: Value, values: Value, rest: list[Node], dropout: Dropout | None
+    ) -> _Slopes | None:
         """Goes down from the softmax's gradient to those of queries and keys."""
         slopes = [n for n in rest if n in SLOPE and n.inputs[1] is softmax.outputs[0]]
-        of_values = [n for n in rest if n in PRODUCT and n.inputs[0] is softmax.outputs[0] and n.attrs["adj_x"]]
+        of_values = [n for n in rest if n in PRODUCT and n.inputs[0] is weights and n.attrs["adj_x"]]
         if len(slopes) > 1 or len(of_values) > 1 or len(slopes) + len(of_values) != len(rest):
             return None
         grads = [n.inputs[1] for n in of_values if not n.attrs["adj_y"]]
         if len(grads) != len(of_values):
             return None
+        if dropout is not None and len(self._users[dropout.keep]) != 1 + len(slopes):
+            return None
         if not slopes:
             return _Slopes(grads[0], (None, None, of_values[0]))
-        product = slopes[0].inputs[0].op
+        back = slopes[0].inputs[0]
+        if dropout is not None:
+            same = dropout_behind(back, self._only_users)
+            if same is None or same.keep is not dropout.keep or not self._is_used_once(back.op):
+                return None
+            back = same.source
+        product = back.op
         if product not in PRODUCT or product.attrs["adj_x"] or not product.attrs["adj_y"]:
             return None
         grad = product.inputs[0]
@@ -179,7 +229,7 @@ class _Finder:
             if len(users) != 1 or len(users[0].inputs) != 2 or not (users[0] in FACTOR or users[0] in QUOTIENT):
                 return None
             other = users[0].inputs[1] if users[0].inputs[0] is node.outputs[0] else users[0].inputs[0]
-            factor = _number(other)
+            factor = number_of(other)
             if factor is not None:
                 scale *= factor if users[0] in FACTOR else 1.0 / factor
             elif seen is not None and users[0] in FACTOR and _same(other, seen):
@@ -209,31 +259,16 @@ def _is_product(node: Node, first: Value, second: Value, adj_x: bool) -> bool:
     )
 
 
-def _array(value: Value) -> np.ndarray[Any, Any] | None:
-    """The value of a constant, also of one that is cast to 16 bits."""
-    node = value.op.inputs[0].op if value.op in CAST else value.op
-    return np.asarray(node.attrs["value"]) if node.op_def.traits.constant else None
-
-
-def _number(value: Value) -> float | None:
-    """The number that all elements of a constant equal, unless it is 0."""
-    array = _array(value)
-    if array is None or not array.size or array.dtype == object:
-        return None
-    first = array.flat[0]
-    return float(first) if first and (array.size == 1 or bool((array == first).all())) else None
-
-
 def _same(value: Value, other: Value) -> bool:
     if value is other:
         return True
-    one, two = _array(value), _array(other)
+    one, two = array_of(value), array_of(other)
     return one is not None and two is not None and one.shape == two.shape and bool((one == two).all())
 
 
 def _hides(scores: _Scores) -> bool:
     """Whether the factor is 1 where the mask is 0, and the mask far below 0 elsewhere."""
-    seen, mask = None if scores.seen is None else _array(scores.seen), scores.mask_array()
+    seen, mask = None if scores.seen is None else array_of(scores.seen), scores.mask_array()
     if seen is None or mask is None or seen.shape != mask.shape:
         return False
     numbers, added = seen.astype(np.float32), mask.astype(np.float32)
@@ -268,10 +303,19 @@ def _is_causal(scores: _Scores, length: tuple[int | None, ...]) -> bool:
     return bool((square[later] <= HIDDEN).all() and not square[~later].any())
 
 
-def _fuse(
-    softmax: Node, scores: _Scores, ahead: Node, slopes: _Slopes | None, values: dict[Value, Value]
-) -> list[Node]:
-    """The new nodes; ``values`` gets what they take the place of."""
+def _can_pair(found: _Found, has_kernel: HasKernel) -> bool:
+    """Whether the device has kernels of which one hands to the other what it found, and they take vectors of these sizes."""
+    widths = [value.shape.tuple for value in (found.scores.query, found.ahead.inputs[1])]
+    if any(one is None or one[-1] is None or one[-1] % ALIGNED for one in widths):
+        return False
+    near = found.ahead
+    node = Node(near.name, REGISTRY.get("_AttentionForward"), [], {"T": near.attrs["T"]}, near.order, None, near.device)
+    return has_kernel(node, parts_of(near.device)[3] or "CPU")
+
+
+def _fuse(softmax: Node, found: _Found, paired: bool, values: dict[Value, Value]) -> list[Node]:
+    """The new nodes; ``values`` gets what they take the place of.  ``paired``: forward hands on what it found."""
+    scores, ahead, slopes, dropout = found.scores, found.ahead, found.slopes, found.dropout
     new: list[Node] = []
     causal = _is_causal(scores, (softmax.outputs[0].shape.tuple or ())[-2:])
     masks: list[Value] = []
@@ -279,20 +323,26 @@ def _fuse(
         masks.append(scores.mask if scores.sign > 0 else _negated(softmax, scores, new))
     attrs = {"T": softmax.attrs["T"], "N": len(masks), "scale": scores.scale, "causal": causal}
     inputs = [scores.query, scores.key, ahead.inputs[1]]
+    forward, backward = ("_AttentionForward", "_AttentionBackward") if paired else ("_Attention", "_AttentionGrad")
+    if paired:
+        attrs["rate"] = dropout.rate if dropout else 0.0
 
-    def add(name: str, type_: str, near: Node, taken: list[Value], outputs: list[Value]) -> Node:
+    def add(name: str, type_: str, near: Node, taken: list[Value], types: Sequence[DType]) -> Node:
         node = Node(
             name, REGISTRY.get(type_), taken, dict(attrs), near.order, None, near.device, near.source, near.origin
         )  # fmt: skip
-        new.append(node.add_outputs([(value.dtype, value.shape) for value in outputs]))
+        new.append(node.add_outputs([(dtype, TensorShape(None)) for dtype in types]))
+        infer_outputs(node)
         return node
 
-    fused = add(f"{ahead.name}/attention", "_Attention", ahead, [*inputs, *masks], ahead.outputs)
+    own = (float32, int64, int64) if paired else ()  # what the gradient needs beside the output
+    fused = add(f"{ahead.name}/attention", forward, ahead, [*inputs, *masks], (attrs["T"], *own))
     values[ahead.outputs[0]] = fused.outputs[0]
     if slopes is None:
         return new
     last = max((node for node in slopes.nodes if node is not None), key=lambda node: node.order)
-    slope = add(f"{ahead.name}/attention_grad", "_AttentionGrad", last, [*inputs, slopes.grad, *masks], inputs)
+    taken = [*inputs, slopes.grad, *(fused.outputs if own else ()), *masks]
+    slope = add(f"{ahead.name}/attention_grad", backward, last, taken, [attrs["T"]] * 3)
     for node, value in zip(slopes.nodes, slope.outputs, strict=True):
         if node is not None:
             values[node.outputs[0]] = value

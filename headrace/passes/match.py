@@ -6,7 +6,11 @@ gradient) has to name it.
 
 from __future__ import annotations
 
-from headrace.passes.step_graph import Node
+from typing import Any
+
+import numpy as np
+
+from headrace.passes.step_graph import Node, Value
 
 
 class Ops:
@@ -22,3 +26,21 @@ class Ops:
 
     def __repr__(self) -> str:
         return f"Ops({', '.join(sorted(self._names))})"
+
+
+CAST = Ops("Cast")
+
+
+def array_of(value: Value) -> np.ndarray[Any, Any] | None:
+    """The value of a constant, also of one that is cast; None if it is no constant."""
+    node = value.op.inputs[0].op if value.op in CAST else value.op
+    return np.asarray(node.attrs["value"]) if node.op_def.traits.constant else None
+
+
+def number_of(value: Value) -> float | None:
+    """The number that all elements of a constant equal, unless it is 0."""
+    array = array_of(value)
+    if array is None or not array.size or array.dtype == object:
+        return None
+    first = array.flat[0]
+    return float(first) if first and (array.size == 1 or bool((array == first).all())) else None

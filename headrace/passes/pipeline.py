@@ -231,7 +231,7 @@ def _mix(graph: StepGraph, context: Context) -> StepGraph:
     return graph if half is None else mixed_precision(graph, half)
 
 
-_attention = _plain(attention)
+_attention: Rewrite = lambda g, c: attention(g, c.settings.has_kernel)  # noqa: E731
 _fold_shapes = _plain(fold_shapes)
 _fold: Rewrite = lambda g, c: fold(g, c.settings.evaluate, c.largest)  # noqa: E731
 _simplify: Rewrite = lambda g, c: simplify(g, c.settings.rewrite)  # noqa: E731

@@ -62,7 +62,7 @@ def may_compile(node: Node) -> bool:
     return bool(node.op_def.kernels.by_device) or node.op_def.kernels.inline is not None
 
 
-_DRAWN = Ops("RandomUniform", "RandomStandardNormal")
+_DRAWN, _ATTENTION = Ops("RandomUniform", "RandomStandardNormal"), Ops("_AttentionForward")
 
 
 def is_drawn_anywhere(node: Node) -> bool:
@@ -71,6 +71,8 @@ def is_drawn_anywhere(node: Node) -> bool:
     A compiler makes them in the kernel that reads them.  Others come from the node's generator, the same for the same seed.
     So do those of other types than float32: the compiler rounds its own to them, and then some are 1.
     """
+    if node in _ATTENTION:
+        return True
     if node not in _DRAWN or node.attrs["dtype"] != float32 or "device:CPU" in node.device or SAVED in node.attrs:
         return False
     return not node.attrs["seed"] and not node.attrs["seed2"]

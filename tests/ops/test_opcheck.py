@@ -154,6 +154,10 @@ WITHOUT_SAMPLES = {
         ),
         "belongs to a session on a task; tests/library/train/session/test_server_copies.py runs it",
     ),
+    **dict.fromkeys(
+        ("_AttentionForward", "_AttentionBackward"),
+        "has kernels on CUDA only; tests/gpu_check.py runs them, tests/ops/internal/test_attention.py their shapes",
+    ),
     "_Region": "made by the compiler in place of the nodes it takes; tests/runtime/compiler/test_compile.py runs it",
     "_Vjp": "made by the gradient sweep, with another op's attributes; every op without a rule is differentiated by it",
 }

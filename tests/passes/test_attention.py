@@ -1,12 +1,15 @@
 """Attention as programs write it becomes one node, forward and backward, with the same numbers; what differs is left alone."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
+import torch
 
 import headrace as tf
 from headrace import extend
+from headrace.core.registry import REGISTRY
 
 BATCH, HEADS, LENGTH, WIDTH = 2, 3, 8, 4
 SIZES = [BATCH, HEADS, LENGTH, WIDTH]
@@ -32,9 +35,9 @@ def gpt2(scores):
 
 def bert(scores):
     """A mask that is fed, added."""
-    mask = tf.constant(RNG.randint(0, 2, [BATCH, LENGTH]), tf.int32)
+    mask = tf.constant(np.arange(BATCH * LENGTH).reshape(BATCH, LENGTH) % 3, tf.int32)
     mask = tf.placeholder_with_default(mask, [BATCH, LENGTH])
-    return tf.multiply(scores, 0.5) + (1.0 - tf.cast(mask[:, None, None, :], tf.float32)) * -10000.0
+    return tf.multiply(scores, 0.5) + (1.0 - tf.cast(mask[:, None, None, :] > 0, tf.float32)) * -10000.0
 
 
 FORMS = {
@@ -115,6 +118,10 @@ def half_mask(scores):
     return scores * seen - 3.0 * (1 - seen)
 
 
+def below_a_tenth(weights):
+    return weights * tf.cast(weights > 0.1, tf.float32)
+
+
 OTHERS = {
     "scaled after the mask": lambda scores: (scores + LATER) * 0.5,
     "a mask that does not hide": half_mask,
@@ -128,8 +135,8 @@ def test_other_forms_are_left_alone(form):
     run(fed, fetches, [])
 
 
-def test_dropout_behind_the_softmax_is_left_alone():
-    fed, fetches, _ = build(FORMS["scaled"], behind=lambda weights: weights * tf.cast(weights > 0.1, tf.float32))
+def test_weights_with_holes_are_left_alone():
+    fed, fetches, _ = build(FORMS["scaled"], behind=below_a_tenth)
     run(fed, fetches, [])
 
 
@@ -196,3 +203,167 @@ def test_in_32_bits_products_are_faster(monkeypatch):
     monkeypatch.undo()
     fed, fetches, _ = build(FORMS["later"])
     run(fed, fetches, [])
+
+
+# ---- with dropout
+
+RATE, WIDE = 0.25, [BATCH, HEADS, LENGTH, 8]
+KEPT = (np.random.RandomState(3).rand(BATCH, HEADS, LENGTH, LENGTH) >= RATE).astype(np.float32)
+
+
+def dropped(query, key, value, mask, scale, causal, rate):
+    """What a kernel does, with the numbers of `KEPT`."""
+    assert rate == pytest.approx(RATE, rel=1e-3) or not rate
+    scores = query @ key.mT * scale + (mask[0] if mask else 0.0)
+    if causal:
+        scores = scores + torch.from_numpy(LATER).to(scores.dtype)
+    kept = torch.from_numpy(KEPT).to(scores.dtype) / (1 - rate) if rate else 1.0
+    return scores.softmax(-1) * kept @ value
+
+
+@cache
+def register_kernels():
+    forward, backward = (REGISTRY.get(name) for name in ("_AttentionForward", "_AttentionBackward"))
+
+    @forward.kernel(device="DROPPER")
+    def _(query, key, value, mask, scale, causal, rate):
+        return dropped(query, key, value, mask, scale, causal, rate), torch.zeros(1), torch.tensor(5), torch.tensor(7)
+
+    @backward.kernel(device="DROPPER")
+    def _(query, key, value, grad, output, log_sum, seed, offset, mask, scale, causal, rate):
+        assert (int(seed), int(offset)) == (5, 7)
+        _, slopes = torch.func.vjp(lambda q, k, v: dropped(q, k, v, mask, scale, causal, rate), query, key, value)
+        return slopes(grad)
+
+
+@pytest.fixture
+def dropper():
+    """An accelerator with kernels for dropout."""
+    extend.register_device("DROPPER", "cpu", 1, priority=300)
+    register_kernels()
+    yield
+    extend.unregister_device("DROPPER")
+
+
+def own_dropout(weights):
+    return tf.nn.dropout(weights, rate=RATE)
+
+
+def first_dropout(weights):
+    """As the first versions of TensorFlow wrote it."""
+    kept = tf.floor(1.0 - RATE + tf.random_uniform(tf.shape(weights), dtype=weights.dtype))
+    return tf.div(weights, 1.0 - RATE) * kept
+
+
+def plain_dropout(weights):
+    return KEPT * (weights / (1.0 - RATE))
+
+
+DROPOUTS = {
+    "own": own_dropout,
+    "first": first_dropout,
+    "keras": lambda weights: tf.keras.layers.Dropout(RATE)(weights, training=True),
+}
+
+
+def nodes_and_values(fed, fetches, feed, **config):
+    seen = []
+
+    def look(name, graph):
+        if name == "attention":
+            seen.append([node.type for node in graph.nodes if "Attention" in node.type or node.type == "RandomUniform"])
+
+    with tf.Session(config=tf.ConfigProto(compile="off", **config)) as session:
+        session._master.after_each_pass = look
+        values = session.run(fetches, feed)
+    return sorted(seen[-1]), values
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "every score"])  # which has another mask each time
+@pytest.mark.parametrize("dropout", DROPOUTS)
+def test_dropout_behind_the_softmax(dropper, form, dropout):
+    fed, fetches, _ = build(FORMS[form], WIDE, DROPOUTS[dropout])
+    feed = {one: RNG.randn(*WIDE) for one in fed}
+    types, values = nodes_and_values(fed, fetches, feed)
+    assert types == ["_AttentionBackward", "_AttentionForward"]
+    others, plain, _ = build(FORMS[form], WIDE, plain_dropout)
+    types, expected = nodes_and_values(others, plain, dict(zip(others, feed.values(), strict=True)))
+    assert "_AttentionForward" not in types and "RandomUniform" not in types
+    for one, other in zip(values, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "every score"])
+def test_training_hands_on_what_forward_found(dropper, form):
+    fed, fetches, _ = build(FORMS[form], WIDE)
+    feed = {one: RNG.randn(*WIDE) for one in fed}
+    types, values = nodes_and_values(fed, fetches, feed)
+    assert types == ["_AttentionBackward", "_AttentionForward"]
+    _, expected = nodes_and_values(fed, fetches, feed, device_count={"DROPPER": 0, "ACCELERATOR": 0})
+    for one, other in zip(values, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+    types, _ = nodes_and_values(fed, fetches[:1], feed)  # without gradients there is nothing to hand on
+    assert types == ["_Attention"]
+
+
+@pytest.mark.parametrize("wanted", [(), (True, False, False), (False, True, False), (False, False, True)])
+def test_dropout_with_some_of_the_gradients(dropper, wanted):
+    fed, fetches, _ = build(FORMS["later"], WIDE, own_dropout, wanted=wanted or (False,) * 3)
+    others, plain, _ = build(FORMS["later"], WIDE, plain_dropout, wanted=wanted or (False,) * 3)
+    values = [RNG.randn(*WIDE) for _ in fed]
+    types, found = nodes_and_values(fed, fetches, dict(zip(fed, values, strict=True)))
+    assert types == ["_AttentionBackward", "_AttentionForward"][not any(wanted) :]
+    _, expected = nodes_and_values(others, plain, dict(zip(others, values, strict=True)))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+
+
+def test_dropout_in_sixteen_bits(dropper):
+    fed, fetches, _ = build(FORMS["bert"], WIDE, own_dropout)
+    feed = {one: RNG.randn(*WIDE) for one in fed}
+    types, values = nodes_and_values(fed, fetches, feed, precision="bfloat16")
+    assert types == ["_AttentionBackward", "_AttentionForward"]
+    others, plain, _ = build(FORMS["bert"], WIDE, plain_dropout)
+    _, expected = nodes_and_values(others, plain, dict(zip(others, feed.values(), strict=True)))
+    for one, other in zip(values, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0.06, atol=0.03)
+
+
+KEPT_APART = {
+    "a seed": lambda weights: tf.nn.dropout(weights, rate=RATE, seed=3),
+    "a rate that varies": lambda weights: tf.nn.dropout(weights, rate=tf.random_uniform([], 0.1, 0.2)),
+    "whole rows": lambda weights: tf.nn.dropout(weights, rate=RATE, noise_shape=[BATCH, HEADS, LENGTH, 1]),
+    "not scaled": lambda weights: weights * tf.cast(tf.random_uniform(tf.shape(weights)) >= RATE, weights.dtype),
+    "twice": lambda weights: tf.nn.dropout(own_dropout(weights), rate=0.5),
+    "normal numbers": lambda weights: (
+        weights / (1 - RATE) * tf.cast(tf.random_normal(tf.shape(weights)) >= RATE, weights.dtype)
+    ),
+}
+
+
+@pytest.mark.parametrize("dropout", KEPT_APART)
+def test_another_dropout_is_left_alone(dropper, dropout):
+    fed, fetches, _ = build(FORMS["scaled"], WIDE, KEPT_APART[dropout])
+    types, _ = nodes_and_values(fed, fetches, {one: RNG.randn(*WIDE) for one in fed})
+    assert not any("Attention" in one for one in types)
+
+
+def test_what_dropout_kept_is_fetched(dropper):
+    fed, fetches, weights = build(FORMS["scaled"], WIDE, own_dropout)
+    feed = {one: RNG.randn(*WIDE) for one in fed}
+    keep = weights.op.inputs[1]
+    for more in (weights, keep, tf.reduce_sum(keep), keep.op.inputs[0].op.inputs[0]):
+        types, _ = nodes_and_values(fed, [*fetches, more], feed)
+        assert not any("Attention" in one for one in types)
+
+
+def test_vectors_that_a_kernel_cannot_read(dropper):
+    fed, fetches, _ = build(FORMS["scaled"], SIZES, own_dropout)
+    types, _ = nodes_and_values(fed, fetches, {one: RNG.randn(*SIZES) for one in fed})
+    assert not any("Attention" in one for one in types)
+
+
+def test_a_device_without_kernels_for_dropout():
+    fed, fetches, _ = build(FORMS["scaled"], WIDE, own_dropout)
+    types, _ = nodes_and_values(fed, fetches, {one: RNG.randn(*WIDE) for one in fed})
+    assert not any("Attention" in one for one in types)

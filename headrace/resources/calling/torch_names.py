@@ -27,6 +27,10 @@ NAMES: Final = {  # and what is different without it
     "_standard_gamma": "a seed gives other gamma numbers, of the same distribution",
     "ops.aten._softmax_backward_data.default": "the gradient is several kernels",
     "ops.aten._log_softmax_backward_data.default": "the same",
+    "ops.aten._scaled_dot_product_cudnn_attention.default": "training computes attention twice, and with dropout as separate ops",
+    "ops.aten._scaled_dot_product_cudnn_attention_backward.default": "the same",
+    "ops.aten._scaled_dot_product_efficient_attention.default": "the same",
+    "ops.aten._scaled_dot_product_efficient_attention_backward.default": "the same",
 }
 
 
@@ -104,3 +108,15 @@ def _log_softmax_backward(grad: torch.Tensor, output: torch.Tensor, axis: int, d
 
 softmax_backward = _find("ops.aten._softmax_backward_data.default") or _softmax_backward
 log_softmax_backward = _find("ops.aten._log_softmax_backward_data.default") or _log_softmax_backward
+
+
+# ---- attention with what its gradient needs: a call and its gradient; None: attention that only tells its result is used
+
+
+def _attention(kind: str) -> tuple[Any, Any] | None:
+    forward = _find(f"ops.aten._scaled_dot_product_{kind}_attention.default")
+    backward = _find(f"ops.aten._scaled_dot_product_{kind}_attention_backward.default")
+    return None if forward is None or backward is None else (forward, backward)
+
+
+attention, cudnn_attention = _attention("efficient"), _attention("cudnn")

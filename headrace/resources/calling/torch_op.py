@@ -39,16 +39,18 @@ def defines(*names: str) -> Callable[[Callable[[], Result]], Callable[[], Result
 
 
 def torch_op(
-    schema: str, implementation: Callable[..., Any], fake: Callable[..., Any] | None = None, pointwise: bool = False
-) -> Any:
+    schema: str, implementation: Callable[..., Any], fake: Callable[..., Any] | None = None, pointwise: bool = False,
+    draws: bool = False,
+) -> Any:  # fmt: skip
     """The op of torch's that ``schema`` names; ``fake`` gives results without values, and is the implementation by default.
 
-    ``pointwise``: each number of the result is made of the numbers in its place.
+    ``pointwise``: each number of the result is made of the numbers in its place.  ``draws``: random numbers, new in each call.
 
     Not ``torch.library.custom_op``: the first call of one of those imports the compiler, which stops a step for a second.
     """
     name = schema.partition("(")[0]
-    tags = (torch.Tag.pt2_compliant_tag, *([torch.Tag.pointwise] if pointwise else []))
+    asked = {torch.Tag.pointwise: pointwise, torch.Tag.nondeterministic_seeded: draws}
+    tags = (torch.Tag.pt2_compliant_tag, *(tag for tag, is_asked in asked.items() if is_asked))
     _library.define(schema, tags=tags)
     _library.impl(name, implementation, "CompositeExplicitAutograd")
     torch.library.register_fake(f"headrace::{name}", fake or implementation, lib=_library)
