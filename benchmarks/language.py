@@ -1,8 +1,9 @@
 """GPT-2 (124 million numbers, batches of 8 x 512) and fine-tuning of BERT-base (32 x 128, dropout), with Adam, on one GPU.
 
 Headrace beside torch.compile with its fused attention, in TF32, and in mixed precision with bfloat16.  Each row is a process of
-its own, one after another; the model has the same shape everywhere, and the same first loss (but for dropout).  Milliseconds
-a step and the most memory.  `--small` is a tiny model, for a CPU too.
+its own; the model has the same shape everywhere, and the same first loss (but for dropout).  Milliseconds a step and the most
+memory.  The processes run one after another, or, with `--together`, compile side by side; they are timed one after another when
+all are ready.  `--small` is a tiny model, for a CPU too.
 """
 
 import argparse
@@ -12,7 +13,9 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 from benchmarks import _harness
 
@@ -34,8 +37,10 @@ def main(argv=None):
     parser.add_argument("--rows", nargs="*", default=ROWS, choices=ROWS)
     parser.add_argument("--small", action="store_true", help="a tiny model")
     parser.add_argument("--rounds", type=int, default=5, help="of 20 steps; the median counts (default: %(default)s)")
+    parser.add_argument("--together", action="store_true", help="compile side by side")
     parser.add_argument("--off", default="", help="passes of Headrace to leave out")
     parser.add_argument("--row", help=argparse.SUPPRESS)
+    parser.add_argument("--turns", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     sizes = FULL[options.model]
     if options.small:
@@ -43,23 +48,57 @@ def main(argv=None):
     if options.row:
         library, _, precision = options.row.partition(", ")
         measure = _headrace if library == "headrace" else _torch
-        print(json.dumps(measure(options.model, sizes, library, precision, options.rounds)))
+        wait = (lambda: _wait_for_turn(options)) if options.turns else (lambda: None)
+        print(json.dumps(measure(options.model, sizes, library, precision, options.rounds, wait)))
         return
-    found = {}
-    for row in options.rows:
-        command = [sys.executable, "-m", "benchmarks.language", "--model", options.model, "--row", row]
-        command += ["--rounds", str(options.rounds)]
-        command += ["--small"] * options.small
-        env = {**os.environ, "HEADRACE_PASSES_OFF": options.off}
-        done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
-        if done.returncode:
-            print(row, done.stderr[-3000:], flush=True)
-            continue
-        found[row] = json.loads(done.stdout.splitlines()[-1])
-        print(row, found[row], flush=True)
+    found = (
+        _together(options) if options.together else {row: _finish(row, _start(options, row)) for row in options.rows}
+    )
+    found = {row: one for row, one in found.items() if one}
     print(_harness.table(*table(found)))
-    if tuple(options.rows) == ROWS and not options.small:
-        print(f"saved to {_harness.save(options.model, {'sizes': sizes, 'rows': found})}")
+    if set(found) >= set(ROWS[:4]) and not options.small:
+        how = {"how": "the processes compile side by side; start_s is with all of them"} if options.together else {}
+        print(f"saved to {_harness.save(options.model, {'sizes': sizes, **how, 'rows': found})}")
+
+
+def _start(options, row, *more):
+    command = [sys.executable, "-m", "benchmarks.language", "--model", options.model, "--row", row]
+    command += ["--rounds", str(options.rounds), *more]
+    command += ["--small"] * options.small
+    env = {**os.environ, "HEADRACE_PASSES_OFF": options.off}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+
+
+def _finish(row, process):
+    """What the row found; None if it failed, which is printed."""
+    output, errors = process.communicate()
+    if process.returncode:
+        print(row, errors[-3000:], flush=True)
+        return None
+    found = json.loads(output.splitlines()[-1])
+    print(row, found, flush=True)
+    return found
+
+
+def _together(options):
+    """Starts all rows, and when all are ready has one after another timed."""
+    with tempfile.TemporaryDirectory() as turns:
+        processes = {row: _start(options, row, "--turns", turns) for row in options.rows}
+        files = {row: Path(turns) / row for row in processes}
+        while any(p.poll() is None and not files[row].exists() for row, p in processes.items()):
+            time.sleep(0.2)
+        found = {}
+        for row, process in processes.items():
+            files[row].with_suffix(".go").touch()
+            found[row] = _finish(row, process)
+        return found
+
+
+def _wait_for_turn(options):
+    ready = Path(options.turns) / options.row
+    ready.touch()
+    while not ready.with_suffix(".go").exists():
+        time.sleep(0.05)
 
 
 def table(found):
@@ -98,7 +137,7 @@ def _example(model, sizes):
     return model.example(sizes["batch"], sizes["steps"], sizes["vocabulary"])
 
 
-def _headrace(name, sizes, library, precision, rounds):
+def _headrace(name, sizes, library, precision, rounds, wait):
     import headrace as tf
 
     model = importlib.import_module(f"headrace.models.{name}")
@@ -115,13 +154,14 @@ def _headrace(name, sizes, library, precision, rounds):
         for _ in range(10):
             step(*values)
         started = time.perf_counter() - begin
+        wait()
         return _timed(
             lambda: step(*values), rounds, started,
             lambda: {"first": first, "last": float(session.run(built.loss, feed))},
         )  # fmt: skip
 
 
-def _torch(name, sizes, library, precision, rounds):
+def _torch(name, sizes, library, precision, rounds, wait):
     import contextlib
 
     import torch
@@ -149,7 +189,9 @@ def _torch(name, sizes, library, precision, rounds):
     first = step().item()
     for _ in range(10):
         step()
-    return _timed(step, rounds, time.perf_counter() - begin, lambda: {"first": first, "last": step().item()})
+    started = time.perf_counter() - begin
+    wait()
+    return _timed(step, rounds, started, lambda: {"first": first, "last": step().item()})
 
 
 if __name__ == "__main__":
