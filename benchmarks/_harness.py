@@ -253,6 +253,13 @@ def save(name: str, result: dict[str, Any], folder: Path = RESULTS) -> Path:
     return path
 
 
+def gpus() -> list[str]:
+    """The names of the GPUs; asked of another process, so that this one holds none of their memory."""
+    code = "import torch; print(*(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())), sep='\\n')"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return answer.stdout.split("\n")[:1] if answer.stdout.strip() else []
+
+
 def machine() -> dict[str, Any]:
     """What the measurements were made on."""
     try:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import subprocess
 import sys
 import time
 import traceback
@@ -27,7 +26,7 @@ MARGIN_S = 20.0  # kept back for the tables
 def main(argv: list[str] | None = None) -> None:
     """Measures, prints the tables, saves the numbers."""
     options = _options(argv)
-    if options.device == "cuda" and not _gpus():
+    if options.device == "cuda" and not _harness.gpus():
         print("no CUDA GPU here: nothing is measured")
         return
     end = time.monotonic() + 60.0 * options.minutes - MARGIN_S
@@ -35,7 +34,7 @@ def main(argv: list[str] | None = None) -> None:
     frameworks = [name for name in options.frameworks if name != "jax" or _has_jax(jax_python)]
     suite = workload.GPU_SMALL if options.small else workload.GPU
     result: dict[str, Any] = {
-        "device": options.device, "accelerator": ", ".join(_gpus()) or None, "rounds": options.rounds,
+        "device": options.device, "accelerator": ", ".join(_harness.gpus()) or None, "rounds": options.rounds,
         "seconds": options.seconds, "threads": options.threads, "warm": bool(options.cache),
         "frameworks": frameworks, "skipped": [], "workloads": {},
     }  # fmt: skip
@@ -78,13 +77,6 @@ def _print_row(result: dict[str, Any], key: str) -> None:
     print(_harness.table(rows[0], rows[1:]), flush=True)
     for text in _step_table.errors({**result, "workloads": {key: result["workloads"][key]}}):
         print(f"  {text}", flush=True)
-
-
-def _gpus() -> list[str]:
-    """The names of the GPUs; asked of another process, so that this one holds none of their memory."""
-    code = "import torch; print(*(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())), sep='\\n')"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    return answer.stdout.split("\n")[:1] if answer.stdout.strip() else []
 
 
 def _has_jax(python: str) -> bool:

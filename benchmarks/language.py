@@ -52,13 +52,14 @@ def main(argv=None):
         print(json.dumps(measure(options.model, sizes, library, precision, options.rounds, wait)))
         return
     found = (
-        _together(options) if options.together else {row: _finish(row, _start(options, row)) for row in options.rows}
+        _together(options) if options.together else {row: _finish(row, *_start(options, row)) for row in options.rows}
     )
     found = {row: one for row, one in found.items() if one}
     print(_harness.table(*table(found)))
     if set(found) >= set(ROWS[:4]) and not options.small:
         how = {"how": "the processes compile side by side; start_s is with all of them"} if options.together else {}
-        print(f"saved to {_harness.save(options.model, {'sizes': sizes, **how, 'rows': found})}")
+        told = {"accelerator": ", ".join(_harness.gpus()) or None, "sizes": sizes, **how, "rows": found}
+        print(f"saved to {_harness.save(options.model, told)}")
 
 
 def _start(options, row, *more):
@@ -66,16 +67,20 @@ def _start(options, row, *more):
     command += ["--rounds", str(options.rounds), *more]
     command += ["--small"] * options.small
     env = {**os.environ, "HEADRACE_PASSES_OFF": options.off}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - no pipe, which nobody may read in time
+    process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, text=True, env=env)
+    return process, said
 
 
-def _finish(row, process):
+def _finish(row, process, said):
     """What the row found; None if it failed, which is printed."""
-    output, errors = process.communicate()
+    process.wait()
+    said.seek(0)
+    output = said.read()
     if process.returncode:
-        print(row, errors[-3000:], flush=True)
+        print(row, output[-3000:], flush=True)
         return None
-    found = json.loads(output.splitlines()[-1])
+    found = json.loads(next(line for line in reversed(output.splitlines()) if line.startswith("{")))
     print(row, found, flush=True)
     return found
 
@@ -85,19 +90,22 @@ def _together(options):
     with tempfile.TemporaryDirectory() as turns:
         processes = {row: _start(options, row, "--turns", turns) for row in options.rows}
         files = {row: Path(turns) / row for row in processes}
-        while any(p.poll() is None and not files[row].exists() for row, p in processes.items()):
+        while any(process.poll() is None and not files[row].exists() for row, (process, _) in processes.items()):
             time.sleep(0.2)
         found = {}
-        for row, process in processes.items():
+        for row, started in processes.items():
             files[row].with_suffix(".go").touch()
-            found[row] = _finish(row, process)
+            found[row] = _finish(row, *started)
         return found
 
 
 def _wait_for_turn(options):
     ready = Path(options.turns) / options.row
+    parent = os.getppid()
     ready.touch()
     while not ready.with_suffix(".go").exists():
+        if os.getppid() != parent:
+            sys.exit("the process that started this one is gone")
         time.sleep(0.05)
 
 

@@ -121,7 +121,10 @@ class _Finder:
         if dropout is not None:
             if not self._is_inner(weights.op) or not self._is_inner(dropout.keep.op):
                 return None
-            rest += [n for n in self._users.get(softmax.outputs[0], ()) if n in SLOPE]
+            slopes_of = [n for n in self._users.get(softmax.outputs[0], ()) if n in SLOPE]
+            if len(self._users[dropout.keep]) != 1 + len(slopes_of):  # others would see what the kernel does not drop
+                return None
+            rest += slopes_of
         if not rest:
             return _Found(scores, ahead[0], None, dropout)
         slopes = self._slopes(softmax, scores, weights, ahead[0].inputs[1], rest, dropout)
@@ -136,7 +139,11 @@ class _Finder:
                 break
             value = users[0].outputs[0]
         dropout = dropout_behind(value, self._only_users)
-        if dropout is None or dropout.source is not softmax.outputs[0]:
+        if (
+            dropout is None
+            or dropout.source is not softmax.outputs[0]
+            or value.shape.tuple != dropout.source.shape.tuple
+        ):
             return softmax.outputs[0], None
         return value, dropout
 
@@ -198,8 +205,6 @@ class _Finder:
             return None
         grads = [n.inputs[1] for n in of_values if not n.attrs["adj_y"]]
         if len(grads) != len(of_values):
-            return None
-        if dropout is not None and len(self._users[dropout.keep]) != 1 + len(slopes):
             return None
         if not slopes:
             return _Slopes(grads[0], (None, None, of_values[0]))
@@ -283,7 +288,7 @@ def _fit(scores: _Scores, softmax: Node, ahead: Node) -> bool:
     if full is None or len(full) not in (3, 4) or any(one is None or len(one) != len(full) for one in sizes):
         return False
     outer = {one[:-2] for one in sizes if one is not None}
-    if None in full or len(outer) != 1 or {value.dtype for value in tensors} != {softmax.outputs[0].dtype}:
+    if None in full or outer != {full[:-2]} or {value.dtype for value in tensors} != {softmax.outputs[0].dtype}:
         return False
     if scores.mask is None:
         return True

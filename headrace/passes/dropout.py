@@ -3,7 +3,8 @@
     %keep = Cast(GreaterEqual(RandomUniform(), rate))   or   Floor(Add(RandomUniform(), 1 - rate))
     %y = Mul(Mul(%x, 1 / (1 - rate)), %keep)            or   Mul(RealDiv(%x, 1 - rate), %keep)
 
-Only with numbers that are drawn without a seed on an accelerator: those may as well be drawn in another way.
+Only with numbers that are drawn without a seed on an accelerator, and that nothing else reads: those may as well be drawn in
+another way.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.core.dtypes import float32, float64
 from headrace.passes.match import CAST, Ops, number_of
 from headrace.passes.region import is_drawn_anywhere
 from headrace.passes.step_graph import Node, Value
 
 AT_LEAST, FLOOR, DRAWN = Ops("GreaterEqual"), Ops("Floor"), Ops("RandomUniform")
 SUM, FACTOR, QUOTIENT = Ops("Add", "AddV2"), Ops("Mul"), Ops("RealDiv")
-CLOSE = 1e-2  # constants may be rounded to 16 bits
+CLOSE, CLOSE_IN_16_BITS = 1e-5, 5e-3  # to which constants are rounded
 
 UsersOf = Callable[[Value], Sequence[Node]]  # the nodes that read a value; none if something else needs it too
 
@@ -50,7 +52,8 @@ def dropout_behind(value: Value, users: UsersOf) -> Dropout | None:
         else:
             return None
         source = first
-    if keep is None or keep.shape.tuple != source.shape.tuple or not np.isclose(scale * (1.0 - rate), 1.0, rtol=CLOSE):
+    close = CLOSE if source.dtype in (float32, float64) else CLOSE_IN_16_BITS
+    if keep is None or keep.shape.tuple != source.shape.tuple or not np.isclose(scale * (1.0 - rate), 1.0, rtol=close):
         return None
     return Dropout(source, keep, rate)
 
@@ -70,11 +73,10 @@ def _rate(keep: Value, users: UsersOf) -> float | None:
         rate = None if number is None else 1.0 - number
     else:
         return None
+    if rate is None or not 0.0 < rate < 1.0 or len(users(drawn)) != 1 or drawn.shape.tuple != keep.shape.tuple:
+        return None
     drawn = _below_casts(drawn, users)
-    is_drawn = drawn.op in DRAWN and is_drawn_anywhere(drawn.op) and len(users(drawn)) == 1
-    return (
-        rate if is_drawn and rate is not None and 0.0 < rate < 1.0 and drawn.shape.tuple == keep.shape.tuple else None
-    )
+    return rate if drawn.op in DRAWN and is_drawn_anywhere(drawn.op) else None
 
 
 def _below_casts(value: Value, users: UsersOf) -> Value:

@@ -69,7 +69,8 @@ def is_drawn_anywhere(node: Node) -> bool:
     """Whether these are random numbers without a seed, on an accelerator: nobody can tell where they come from.
 
     A compiler makes them in the kernel that reads them.  Others come from the node's generator, the same for the same seed.
-    So do those of other types than float32: the compiler rounds its own to them, and then some are 1.
+    So do those of other types than float32: the compiler rounds its own to them, and then some are 1.  Attention that is trained
+    has no seed, and torch's generator for the device draws what its dropout drops.
     """
     if node in _ATTENTION:
         return True

@@ -29,6 +29,7 @@ from headrace.passes.step_graph import Node, Value, behind_identities
 RULES: list[Rule] = []
 rule = collect(RULES)
 
+MOST_FACTORS = 15  # of a power that is multiplied out
 PRODUCT, CONJUNCTION = Ops("Mul"), Ops("LogicalAnd")
 TRANSPOSE, SHAPE, RESHAPES = Ops("Transpose"), Ops("Shape"), Ops("Reshape", "ExpandDims", "Squeeze")
 UNIQUE, GATHER, PAD, ZEROS = Ops("Unique"), Ops("GatherV2"), Ops("Pad"), Ops("ZerosLike")
@@ -133,10 +134,12 @@ def _power_of_two(node: Node, facts: Facts) -> Answer:
 
 @rule("Pow", rounds=True)
 def _power_of_number(node: Node, facts: Facts) -> Answer:
-    """x ** [3.] -> power_of(x, 3.): x * x * x in a kernel"""
+    """x ** [3.] -> power_of(x, 3.): x * x * x in a kernel.  For halves it would be a root, of other zeros and infinities."""
     x, y = node.inputs
     exponent = uniform(y)
     if exponent is None or not x.dtype.base_dtype.is_floating or not keeps_shape(x, y):
+        return None
+    if not 2 < exponent <= MOST_FACTORS or exponent % 1:
         return None
     return Change("_PowerOf", [x], {"T": node.attrs["T"], "exponent": float(exponent)})
 

@@ -334,6 +334,17 @@ KEPT_APART = {
     "a rate that varies": lambda weights: tf.nn.dropout(weights, rate=tf.random_uniform([], 0.1, 0.2)),
     "whole rows": lambda weights: tf.nn.dropout(weights, rate=RATE, noise_shape=[BATCH, HEADS, LENGTH, 1]),
     "not scaled": lambda weights: weights * tf.cast(tf.random_uniform(tf.shape(weights)) >= RATE, weights.dtype),
+    "not scaled, and hardly anything dropped": lambda weights: (
+        weights * tf.cast(tf.random_uniform(tf.shape(weights)) >= 0.009, weights.dtype)
+    ),
+    "one choice for all heads": lambda weights: (
+        weights / (1 - RATE) * tf.cast(tf.random_uniform([BATCH, 1, LENGTH, LENGTH]) >= RATE, weights.dtype)
+    ),
+    "one draw for all heads": lambda weights: (
+        weights
+        / (1 - RATE)
+        * tf.cast(tf.random_uniform([BATCH, 1, LENGTH, LENGTH]) >= tf.fill([BATCH, HEADS, 1, 1], RATE), weights.dtype)
+    ),
     "twice": lambda weights: tf.nn.dropout(own_dropout(weights), rate=0.5),
     "normal numbers": lambda weights: (
         weights / (1 - RATE) * tf.cast(tf.random_normal(tf.shape(weights)) >= RATE, weights.dtype)
@@ -348,12 +359,87 @@ def test_another_dropout_is_left_alone(dropper, dropout):
     assert not any("Attention" in one for one in types)
 
 
+def drawn_by_hand(weights, dtype=tf.float32):
+    """Dropout, and what it drew."""
+    drawn = tf.cast(tf.random_uniform(tf.shape(weights)), dtype)
+    return weights / (1 - RATE) * tf.cast(drawn >= RATE, weights.dtype), drawn
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_what_dropout_drew_is_fetched(dropper, gradients, dtype):
+    drawn = []
+
+    def behind(weights):
+        dropped, one = drawn_by_hand(weights, dtype)
+        drawn.append(one)
+        return dropped
+
+    fed, fetches, _ = build(FORMS["scaled"], WIDE, behind)
+    feed = {one: RNG.randn(*WIDE) for one in fed}
+    fetches = fetches if gradients else fetches[:1]
+    assert "_AttentionForward" in nodes_and_values(fed, fetches, feed)[0]
+    types, _ = nodes_and_values(fed, [*fetches, drawn[0]], feed)
+    assert not any("Attention" in one for one in types)
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+def test_two_attentions_drop_the_same(dropper, gradients):
+    """One choice for both: two kernels would draw two."""
+    keep = tf.cast(tf.random_uniform([BATCH, HEADS, LENGTH, LENGTH]) >= RATE, tf.float32)
+    parts = [build(FORMS["scaled"], WIDE, lambda weights: weights / (1 - RATE) * keep) for _ in range(2)]
+    fetches = [one for _, some, _ in parts for one in (some if gradients else some[:1])]
+    types, _ = nodes_and_values(None, fetches, {one: RNG.randn(*WIDE) for fed, _, _ in parts for one in fed})
+    assert not any("Attention" in one for one in types)
+
+
+def test_a_gradient_that_computes_forward_again_drops_the_same(dropper):
+    """The choice is made outside; the gradient reads it again."""
+    keep = tf.cast(tf.random_uniform([BATCH, HEADS, LENGTH, LENGTH]) >= RATE, tf.float32)
+    fed = [tf.placeholder(tf.float32, WIDE) for _ in range(3)]
+
+    def attend(query, key, value):
+        return tf.matmul(tf.nn.softmax(tf.matmul(query, key, transpose_b=True)) * keep / (1 - RATE), value)
+
+    result = tf.recompute_grad(attend)(*fed)
+    fetches = [result, *tf.gradients(result, fed)]
+    types, _ = nodes_and_values(fed, fetches, {one: RNG.randn(*WIDE) for one in fed})
+    assert "_AttentionForward" not in types
+
+
+def test_a_mask_for_more_examples_than_there_are(dropper):
+    """The queries, keys and values are repeated for each of its examples; no kernel does that."""
+    one = [1, *WIDE[1:]]
+    mask = tf.placeholder_with_default(np.zeros([2, 1, 1, LENGTH], np.float32), [2, 1, 1, LENGTH])
+    several = np.ones([2, 1, 1, 1], np.float32)
+    for form, behind in (
+        (lambda scores: scores + mask, own_dropout),
+        (lambda scores: scores + mask, lambda weights: weights),
+        (lambda scores: scores, lambda weights: own_dropout(weights) * several),
+    ):
+        fed, fetches, _ = build(form, one, behind)
+        types, values = nodes_and_values(fed, fetches[:1], {x: RNG.randn(*one) for x in fed})
+        assert not any("Attention" in name for name in types) and values[0].shape == (2, *WIDE[1:])
+
+
 def test_what_dropout_kept_is_fetched(dropper):
     fed, fetches, weights = build(FORMS["scaled"], WIDE, own_dropout)
     feed = {one: RNG.randn(*WIDE) for one in fed}
     keep = weights.op.inputs[1]
-    for more in (weights, keep, tf.reduce_sum(keep), keep.op.inputs[0].op.inputs[0]):
-        types, _ = nodes_and_values(fed, [*fetches, more], feed)
+    scaled = weights.op.inputs[0]
+    for more in (weights, scaled, keep, tf.reduce_sum(keep), keep.op.inputs[0], keep.op.inputs[0].op.inputs[0]):
+        for some in (fetches, fetches[:1]):
+            types, _ = nodes_and_values(fed, [*some, more], feed)
+            assert not any("Attention" in one for one in types)
+
+
+def test_what_the_first_dropout_kept_is_fetched(dropper):
+    fed, fetches, weights = build(FORMS["scaled"], WIDE, first_dropout)
+    feed = {one: RNG.randn(*WIDE) for one in fed}
+    total = weights.op.inputs[1].op.inputs[0]
+    assert total.op.type == "AddV2"
+    for more in (total, total.op.inputs[1], weights.op.inputs[0]):
+        types, _ = nodes_and_values(fed, [*fetches[:1], more], feed)
         assert not any("Attention" in one for one in types)
 
 

@@ -46,6 +46,15 @@ def test_which_ops_change():
     assert types["GradientDescent/update_one/kernel/ApplyGradientDescent"] == "float32"
 
 
+def test_a_power_is_computed_in_32_bits():
+    """Also one whose exponent is told to its kernel."""
+    hidden, _, feed = model()
+    cubes = tf.pow(hidden, 3.0, name="cubes")
+    result = tf.matmul(cubes * hidden, tf.ones([32, 2]))
+    _, types = types_of([result], feed, tf.global_variables_initializer(), precision="bfloat16")
+    assert (types["two/MatMul"], types["cubes"]) == ("bfloat16", "float32")
+
+
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_training_goes_as_in_32_bits(precision):
     _, loss, feed = model()

@@ -70,7 +70,12 @@ ROUNDED = {
     "factors that overflow": (matrix, lambda x: (x * 3e38) * 10.0, ["Mul", "Mul"]),
     "x ** 2": (matrix, lambda x: x**2.0, ["Square"]),
     "x ** 3": (matrix, lambda x: x**3.0, ["_PowerOf"]),
-    "x ** -1.5": (matrix, lambda x: x**-1.5, ["_PowerOf"]),
+    "x ** 7": (matrix, lambda x: x**7.0, ["_PowerOf"]),
+    "x ** 0.5": (matrix, lambda x: x**0.5, ["Pow"]),
+    "x ** -2": (matrix, lambda x: x**-2.0, ["Pow"]),
+    "x ** 2.5": (matrix, lambda x: x**2.5, ["Pow"]),
+    "x ** 1e4": (matrix, lambda x: x**1e4, ["Pow"]),
+    "x ** nan": (matrix, lambda x: x ** float("nan"), ["Pow"]),
     "x ** threes of a larger shape": (matrix, lambda x: x ** np.full((2, 2, 3), 3.0, np.float32), ["Pow"]),
     "x ** 3 of integers": (ints, lambda x: x**3, ["Pow"]),
     "pads side by side": (

@@ -101,7 +101,7 @@ def _forward(query, key, value, mask, scale, causal, rate):
         output, log_sum, seed, offset = found[0], found[1][..., 0], found[6], found[7]
         log_sum = torch.nn.functional.pad(log_sum, (0, _sums(query.shape[2]) - query.shape[2]))
     else:
-        mask = _square(mask, query, key)
+        mask = _repeated(mask, query, key)
         forward = torch_names.attention[0]
         output, log_sum, seed, offset = forward(query, key, value, mask, True, rate, causal, scale=scale)
     return _by_rows(output), log_sum, seed, offset
@@ -119,7 +119,7 @@ def _backward(query, key, value, grad, output, log_sum, seed, offset, mask, scal
     else:
         if rate and not torch.cuda.is_current_stream_capturing():
             seed, offset = seed.cpu(), offset.cpu()  # torch reads them there, unless a graph is captured
-        mask = _square(mask, query, key)
+        mask = _repeated(mask, query, key)
         wanted = [True, True, True, False]
         grads = torch_names.attention[1](
             grad, query, key, value, mask, output, log_sum, seed, offset, rate, wanted, causal, scale=scale
@@ -161,13 +161,13 @@ def _spread(mask, key):
     return _dense(mask.expand(*mask.shape[:3], key.shape[2]))
 
 
-def _square(mask, query, key):
-    """The mask repeated for every score, without a copy if its rows are of a size that torch takes."""
+def _repeated(mask, query, key):
+    """The mask repeated for every score, without a copy if its rows begin where torch takes them."""
     if mask is None:
         return None
     count = key.shape[2]
-    if count % _ALIGNED:
-        mask = torch.nn.functional.pad(mask, (0, -count % _ALIGNED))[..., :count]
+    if any(n % _ALIGNED for n in (count, mask.storage_offset(), *mask.stride()[:3])):
+        mask = torch.nn.functional.pad(mask, (0, -count % _ALIGNED)).contiguous()[..., :count]
     return mask.expand(*query.shape[:3], count)
 
 

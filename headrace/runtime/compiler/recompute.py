@@ -27,6 +27,7 @@ SUMS: Final = (
     aten.var.correction, aten.var_mean.correction, aten.prod.dim_int, aten.any.dim, aten.any.default,
 )  # fmt: skip
 LONGEST: Final = 10  # ops in a row that are made again; more would take longer than to read what they made
+MOST: Final = 4 * LONGEST  # ops in all for one value
 AGAIN: Final = "headrace_again"  # in the meta of a node that makes its value a second time
 NUMBER: Final = 8  # bytes that do not count
 IN_MEMORY, BESIDE = 10, 11  # the weight of a byte that is written anyway, and of one that is written only to be kept
@@ -100,7 +101,7 @@ def _made_again(before: Sequence[Any], place: dict[Any, int], late: int) -> set[
     if not any(n in cheap and not _is_free(n) for n in needed):
         return set()
     saved = _smallest_cut(made, needed, cheap, _in_memory(made, cheap, place))
-    saved -= {n for n in saved if base(n) in stored and _is_made_in_passing(n, saved)}
+    saved -= _in_passing(saved, stored, place, late)
     again: set[Any] = set()
     left = [n for n in needed if n not in saved]
     while left:
@@ -111,26 +112,54 @@ def _made_again(before: Sequence[Any], place: dict[Any, int], late: int) -> set[
     return again
 
 
-def _is_made_in_passing(node: Any, saved: set[Any]) -> bool:
-    """Whether a value for a library call is made of another one, no larger, that is kept anyway: a GELU's of its argument.
+def _in_passing(saved: set[Any], stored: set[Any], place: dict[Any, int], late: int) -> set[Any]:
+    """Of the values kept for library calls those that need not be: each is made of one that is kept, and no larger.
 
-    The kernel that reads that one for the gradient can write the value, too.
+    A GELU's value is one: the kernel that reads its argument for the gradient can write the value, too.  Nothing else that is
+    made again may need it, and what it is made of stays.
     """
+    made_of: dict[Any, Any] = {}
+    for node in sorted(saved, key=place.__getitem__):
+        origin = base(node)
+        if origin not in stored or origin in made_of.values() or not _only_libraries_read(origin, place, late):
+            continue
+        kept = _maker(node, saved, place)
+        if kept is not None and kept not in made_of and _bytes(kept) <= _bytes(node):
+            made_of[origin] = kept
+    return {node for node in saved if base(node) in made_of}
+
+
+def _only_libraries_read(node: Any, place: dict[Any, int], late: int) -> bool:
+    """Whether nothing late but library calls reads the value, and nothing early that is cheap and needed late."""
+    for user in node.users:
+        if is_view(user):
+            if not _only_libraries_read(user, place, late):
+                return False
+        elif is_cheap(user) and (place[user] >= late or any(place[u] >= late for u in user.users)):
+            return False
+    return True
+
+
+def _maker(node: Any, saved: set[Any], place: dict[Any, int]) -> Any:
+    """The one kept value of which cheap ops, at most ``LONGEST`` in a row, make this one; None if there are more, or others."""
+    makers: set[Any] = set()
     found: set[Any] = set()
-    kept: set[Any] = set()
     left = [node]
     while left:
         one = left.pop()
-        if one in found or one in kept or one.op != "call_function" or (one in saved and _bytes(one) <= NUMBER):
+        if one in found or one.op != "call_function" or (one in saved and _bytes(one) <= NUMBER):
             continue
         if one in saved and base(one) is not base(node):
-            kept.add(one)
-        elif is_cheap(one) and len(found) < 2 * LONGEST:
+            makers.add(base(one))
+        elif is_cheap(one) and len(found) < MOST:
             found.add(one)
             left += node_arguments(one)
         else:
-            return False
-    return len(kept) == 1 and _bytes(*kept) <= _bytes(node)
+            return None
+    rows: dict[Any, int] = {}
+    for one in sorted(found, key=place.__getitem__):
+        rows[one] = max((rows.get(a, 0) for a in node_arguments(one)), default=0) + (not is_view(one))
+    return next(iter(makers)) if len(makers) == 1 and rows[node] <= LONGEST else None
 
 
 def _in_memory(made: Sequence[Any], cheap: dict[Any, int], place: dict[Any, int]) -> set[Any]:

@@ -113,8 +113,19 @@ def test_one_axis_less(monkeypatch):
 def test_a_mask_of_a_size_that_torch_takes_is_not_copied():
     key = torch.empty(BATCH, HEADS, 16, WIDTH)
     mask = torch.randn(BATCH, 1, 1, 16)
-    square = attention._square(attention._spread(mask, key), torch.empty(BATCH, HEADS, QUERIES, WIDTH), key)
+    square = attention._repeated(attention._spread(mask, key), torch.empty(BATCH, HEADS, QUERIES, WIDTH), key)
     assert square.data_ptr() == mask.data_ptr() and square.stride() == (16, 0, 0, 1)
+
+
+@pytest.mark.parametrize("keys", [16, 13])
+def test_a_mask_that_is_part_of_another_is_copied(keys):
+    """Its rows begin at places that torch's kernel does not take."""
+    key = torch.empty(BATCH, HEADS, keys, WIDTH)
+    whole = torch.randn(1, 1, QUERIES + 1, 21)
+    for part in (whole[..., 1:, 3 : 3 + keys], torch.randn(1, 1, QUERIES, 24)[..., 3 : 3 + keys]):
+        made = attention._repeated(attention._spread(part, key), torch.empty(BATCH, HEADS, QUERIES, WIDTH), key)
+        torch.testing.assert_close(made, part.expand(BATCH, HEADS, QUERIES, keys))
+        assert made.stride(-1) == 1 and all(n % 8 == 0 for n in (made.storage_offset(), *made.stride()[:-1]))
 
 
 def test_a_compiler_sees_one_call_each_with_the_layout_that_comes():

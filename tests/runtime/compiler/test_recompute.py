@@ -11,8 +11,9 @@ from running import initialized_session
 import headrace as tf
 from headrace.runtime.compiler import compile as compiling
 from headrace.runtime.compiler.compile import compile_traced
-from headrace.runtime.compiler.recompute import AGAIN, recompute
+from headrace.runtime.compiler.recompute import AGAIN, LONGEST, recompute
 from headrace.runtime.compiler.region_json import decode, encode
+from headrace.runtime.compiler.torch_door.node import is_view
 
 torch = pytest.importorskip("torch")
 aten = torch.ops.aten
@@ -109,6 +110,75 @@ def test_what_a_library_call_reads_is_made_of_one_value_that_is_kept_anyway():
     assert len(products) == 3 * 12 - 1  # nothing needs the gradient of the first input
     read, count = inputs_of_layers(module)
     assert len(read) == 12 and count < 6 and AGAIN in read[3].meta
+
+
+def chain(count, ops, inner_are_read):
+    """Values for products, each made of the one before by some ops, and what their gradients read."""
+
+    def step(x, first, *others):
+        y = x @ first
+        within = torch.tanh(y)
+        current, inner, read, ahead = y, [], [], torch.sin(within) @ first
+        for w in others:
+            rows = []
+            for _ in range(ops):
+                rows.append(current)
+                current = torch.sin(current)
+            inner.append(rows)
+            read.append(current)
+            ahead = ahead + current @ w
+        z = ahead
+        for _ in range(16):
+            z = torch.exp(z * 0.01)
+        gradients, slope = [], torch.zeros_like(y)
+        for rows, value, w in zip(reversed(inner), reversed(read), reversed(others), strict=True):
+            gradients.append(value.t() @ z)
+            slope = slope + z @ w.t()
+            for one in reversed(rows if inner_are_read else []):
+                slope = slope * torch.cos(one)
+        return (*gradients, x.t() @ (slope * torch.cos(y) * within))
+
+    return step, [(512, 64), (64, 64)] + [(64, 64)] * count
+
+
+def longest_chain(module):
+    """The most ops in a row that are made a second time."""
+    rows = {}
+    for node in module.graph.nodes:
+        below = [rows.get(a, 0) for a in node.all_input_nodes]
+        rows[node] = max(below, default=0) + 1 if AGAIN in node.meta and not is_view(node) else 0
+        if AGAIN in node.meta and is_view(node):
+            rows[node] = max(below, default=0)
+    return max(rows.values())
+
+
+@pytest.mark.parametrize("inner_are_read", [True, False])
+@pytest.mark.parametrize(("count", "ops"), [(1, 5), (1, 9), (1, 10), (1, 12), (1, 20), (2, 5), (3, 4), (4, 8), (6, 9)])
+def test_no_chain_is_longer_than_the_longest(count, ops, inner_are_read):
+    """Of values for products that are made of each other some stay: the others are not made of what is made again."""
+    step, shapes = chain(count, ops, inner_are_read)
+    module = traced(step, *shapes)
+    recompute(module)
+    module.graph.lint()
+    assert longest_chain(module) <= LONGEST
+    for made, plain in zip(module(*values(*shapes)), step(*values(*shapes)), strict=True):
+        torch.testing.assert_close(made, plain)
+
+
+def test_a_value_that_is_smaller_than_what_it_is_made_of_is_kept():
+    def cast(value, dtype=torch.bfloat16):
+        return torch.ops.prims.convert_element_type(value, dtype)
+
+    def step(x, first, second):
+        y = x @ first
+        t = torch.tanh(y)
+        s = cast(t)
+        z = cast(s @ cast(second), torch.float32) + torch.cat([t] * 4).sum()  # the widest place
+        for _ in range(16):
+            z = torch.exp(z * 0.01)
+        return s.t() @ cast(z), x.t() @ (z.sum(1, keepdim=True) * (1 - t * t))
+
+    assert recompute(traced(step, (512, 64), (64, 64), (64, 4))) == 0
 
 
 def test_a_network_without_gradients_is_left_alone():
