@@ -66,10 +66,10 @@ def _rate(keep: Value, users: UsersOf) -> float | None:
     if value.op in AT_LEAST:
         drawn, rate = value.op.inputs[0], number_of(value.op.inputs[1])
     elif value.op in FLOOR and value.op.inputs[0].op in SUM and len(users(value.op.inputs[0])) == 1:
-        drawn, kept = value.op.inputs[0].op.inputs
+        drawn, share = value.op.inputs[0].op.inputs
         if number_of(drawn) is not None:
-            drawn, kept = kept, drawn
-        number = number_of(kept)
+            drawn, share = share, drawn
+        number = number_of(share)
         rate = None if number is None else 1.0 - number
     else:
         return None

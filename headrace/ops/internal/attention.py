@@ -120,9 +120,9 @@ def _backward(query, key, value, grad, output, log_sum, seed, offset, mask, scal
         if rate and not torch.cuda.is_current_stream_capturing():
             seed, offset = seed.cpu(), offset.cpu()  # torch reads them there, unless a graph is captured
         mask = _repeated(mask, query, key)
-        wanted = [True, True, True, False]
+        asked = [True, True, True, False]
         grads = torch_names.attention[1](
-            grad, query, key, value, mask, output, log_sum, seed, offset, rate, wanted, causal, scale=scale
+            grad, query, key, value, mask, output, log_sum, seed, offset, rate, asked, causal, scale=scale
         )[:3]  # fmt: skip
     return tuple(_by_rows(one) for one in grads)
 

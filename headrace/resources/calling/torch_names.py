@@ -113,9 +113,9 @@ log_softmax_backward = _find("ops.aten._log_softmax_backward_data.default") or _
 # ---- attention with what its gradient needs: a call and its gradient; None: attention that only tells its result is used
 
 
-def _attention(kind: str) -> tuple[Any, Any] | None:
-    forward = _find(f"ops.aten._scaled_dot_product_{kind}_attention.default")
-    backward = _find(f"ops.aten._scaled_dot_product_{kind}_attention_backward.default")
+def _attention(library: str) -> tuple[Any, Any] | None:
+    forward = _find(f"ops.aten._scaled_dot_product_{library}_attention.default")
+    backward = _find(f"ops.aten._scaled_dot_product_{library}_attention_backward.default")
     return None if forward is None or backward is None else (forward, backward)
 
 

@@ -123,9 +123,9 @@ def _in_passing(saved: set[Any], stored: set[Any], place: dict[Any, int], late: 
         origin = base(node)
         if origin not in stored or origin in made_of.values() or not _only_libraries_read(origin, place, late):
             continue
-        kept = _maker(node, saved, place)
-        if kept is not None and kept not in made_of and _bytes(kept) <= _bytes(node):
-            made_of[origin] = kept
+        maker = _maker(node, saved, place)
+        if maker is not None and maker not in made_of and _bytes(maker) <= _bytes(node):
+            made_of[origin] = maker
     return {node for node in saved if base(node) in made_of}
 
 
