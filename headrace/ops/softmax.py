@@ -150,15 +150,15 @@ def _sparse(features, index):
 def _sparse_by_rows(features, index):
     """The same for a compiler: one kernel that goes through each row, and may write the gradient over the logits.
 
-    A loss that is gathered is a second kernel, which needs the logits when the gradient is there already.
+    A loss that is gathered is a second kernel, which needs the logits when the gradient is there already.  The gradient is made
+    of all that reads the logits: else the compiler takes another reader for a later one.
     """
     is_label = torch.arange(features.shape[-1], device=features.device) == index
     largest = features.amax(-1, keepdim=True)
     shifted = features - largest
     total = shifted.exp().sum(-1, keepdim=True).log()
-    own = torch.where(is_label, features, 0.0).sum(-1, keepdim=True)
-    probability = (shifted - total).exp()
-    return (total - (own - largest)).squeeze(-1), torch.where(is_label, probability - 1.0, probability)
+    own = torch.where(is_label, features, 0.0).sum(-1, keepdim=True) - largest
+    return (total - own).squeeze(-1), torch.where(is_label, (own - total).exp() - 1.0, (shifted - total).exp())
 
 
 @sparse_xent.kernel(device="cpu")

@@ -36,3 +36,16 @@ def test_nothing_is_gathered():
     names = [str(n.target) for n in traced(torch.float32).graph.nodes if n.op == "call_function"]
     assert not any("gather" in name or "scatter" in name or "index" in name for name in names)
     assert any("gather" in str(n.target) for n in traced(torch.bfloat16).graph.nodes)
+
+
+def test_the_gradient_comes_after_all_that_reads_the_logits():
+    """So the compiler may write it over them, also in a step that fetches the loss."""
+    graph = traced(torch.float32).graph
+    logits = next(iter(graph.nodes))
+    before, left = set(), [graph.output_node().args[0][1]]
+    while left:
+        node = left.pop()
+        if node not in before:
+            before.add(node)
+            left += node.all_input_nodes
+    assert logits in before and [n for n in logits.users if n not in before] == []
