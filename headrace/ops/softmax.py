@@ -10,7 +10,6 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import broadcast
-from headrace.ops.internal.opaque import is_traced
 from headrace.resources.calling.torch_names import log_softmax_backward, softmax_backward
 
 softmax = op("Softmax(logits: T[1+]) -> (softmax: T)", T=FLOATING)
@@ -147,20 +146,6 @@ def _sparse(features, index):
     return loss, log_probability.exp().scatter_add(-1, index, minus_one)
 
 
-def _sparse_by_rows(features, index):
-    """The same for a compiler: one kernel that goes through each row, and may write the gradient over the logits.
-
-    A loss that is gathered is a second kernel, which needs the logits when the gradient is there already.  The gradient is made
-    of all that reads the logits: else the compiler takes another reader for a later one.
-    """
-    is_label = torch.arange(features.shape[-1], device=features.device) == index
-    largest = features.amax(-1, keepdim=True)
-    shifted = features - largest
-    total = shifted.exp().sum(-1, keepdim=True).log()
-    own = torch.where(is_label, features, 0.0).sum(-1, keepdim=True) - largest
-    return (total - own).squeeze(-1), torch.where(is_label, (own - total).exp() - 1.0, (shifted - total).exp())
-
-
 @sparse_xent.kernel(device="cpu")
 def _(features, labels):
     try:
@@ -196,9 +181,6 @@ def _(features, labels):
     # A device cannot raise; like TF1's GPU kernel, rows whose label is out of range become NaN.
     index = labels.long().unsqueeze(-1)
     valid = (index >= 0) & (index < features.shape[-1])
-    if is_traced(features) and features.dtype in (torch.float32, torch.float64):
-        loss, backprop = _sparse_by_rows(features, index)
-    else:
-        loss, backprop = _sparse(features, index.clamp(0, features.shape[-1] - 1))
+    loss, backprop = _sparse(features, index.clamp(0, features.shape[-1] - 1))
     nan = float("nan")
     return torch.where(valid.squeeze(-1), loss, nan), torch.where(valid, backprop, nan)

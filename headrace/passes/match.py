@@ -39,8 +39,13 @@ def array_of(value: Value) -> np.ndarray[Any, Any] | None:
 
 def number_of(value: Value) -> float | None:
     """The number that all elements of a constant equal, unless it is 0."""
-    array = array_of(value)
+    number = same_number(array_of(value))
+    return float(number) if number else None
+
+
+def same_number(array: np.ndarray[Any, Any] | None) -> Any:
+    """The number that all elements equal, or None."""
     if array is None or not array.size or array.dtype == object:
         return None
     first = array.flat[0]
-    return float(first) if first and (array.size == 1 or bool((array == first).all())) else None
+    return first if array.size == 1 or bool((array == first).all()) else None

@@ -11,6 +11,7 @@ import numpy as np
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
+from headrace.passes.match import same_number
 from headrace.passes.step_graph import Node, Value
 
 LARGEST = 1 << 16  # elements of a constant worth looking at
@@ -73,11 +74,7 @@ def constant(value: Value) -> np.ndarray[Any, Any] | None:
 
 def uniform(value: Value) -> Any:
     """The number that all elements of a constant equal, or None."""
-    array = constant(value)
-    if array is None or not array.size or array.dtype == object:
-        return None
-    first = array.flat[0]
-    return first if array.size == 1 or bool((array == first).all()) else None
+    return same_number(constant(value))
 
 
 def numbers(value: Value) -> list[int] | None:

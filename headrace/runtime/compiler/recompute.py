@@ -101,41 +101,50 @@ def _made_again(before: Sequence[Any], place: dict[Any, int], late: int) -> set[
     if not any(n in cheap and not _is_free(n) for n in needed):
         return set()
     saved = _smallest_cut(made, needed, cheap, _in_memory(made, cheap, place))
-    saved -= _in_passing(saved, stored, place, late)
-    again: set[Any] = set()
+    saved -= _in_passing(saved, stored, _not_saved(needed, saved), place, late)
+    return _not_saved(needed, saved)
+
+
+def _not_saved(needed: Sequence[Any], saved: set[Any]) -> set[Any]:
+    """What is needed and not saved, and what of it is made."""
+    found: set[Any] = set()
     left = [n for n in needed if n not in saved]
     while left:
         node = left.pop()
-        if node not in again:
-            again.add(node)
+        if node not in found:
+            found.add(node)
             left += [a for a in node_arguments(node) if a.op == "call_function" and a not in saved]
-    return again
+    return found
 
 
-def _in_passing(saved: set[Any], stored: set[Any], place: dict[Any, int], late: int) -> set[Any]:
+def _in_passing(
+    saved: set[Any], stored: set[Any], again: set[Any], place: dict[Any, int], late: int
+) -> set[Any]:  # fmt: skip
     """Of the values kept for library calls those that need not be: each is made of one that is kept, and no larger.
 
     A GELU's value is one: the kernel that reads its argument for the gradient can write the value, too.  Nothing else that is
     made again may need it, and what it is made of stays.
     """
-    made_of: dict[Any, Any] = {}
+    found: set[Any] = set()
+    makers: set[Any] = set()
     for node in sorted(saved, key=place.__getitem__):
         origin = base(node)
-        if origin not in stored or origin in made_of.values() or not _only_libraries_read(origin, place, late):
+        if origin not in stored or origin in makers or not _only_libraries_read(origin, again, place, late):
             continue
         maker = _maker(node, saved, place)
-        if maker is not None and maker not in made_of and _bytes(maker) <= _bytes(node):
-            made_of[origin] = maker
-    return {node for node in saved if base(node) in made_of}
+        if maker is not None and maker not in found and _bytes(maker) <= _bytes(node):
+            found.add(origin)
+            makers.add(maker)
+    return {node for node in saved if base(node) in found}
 
 
-def _only_libraries_read(node: Any, place: dict[Any, int], late: int) -> bool:
-    """Whether nothing late but library calls reads the value, and nothing early that is cheap and needed late."""
+def _only_libraries_read(node: Any, again: set[Any], place: dict[Any, int], late: int) -> bool:
+    """Whether nothing cheap reads the value that is late, or is made again."""
     for user in node.users:
         if is_view(user):
-            if not _only_libraries_read(user, place, late):
+            if not _only_libraries_read(user, again, place, late):
                 return False
-        elif is_cheap(user) and (place[user] >= late or any(place[u] >= late for u in user.users)):
+        elif is_cheap(user) and (place[user] >= late or user in again):
             return False
     return True
 

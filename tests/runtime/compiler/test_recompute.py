@@ -165,6 +165,28 @@ def test_no_chain_is_longer_than_the_longest(count, ops, inner_are_read):
         torch.testing.assert_close(made, plain)
 
 
+def test_what_is_made_again_does_not_need_a_value_that_is_made_in_passing():
+    """Eight ops make what a product reads, and eight more, of that, what a gradient reads: not sixteen in a row."""
+
+    def step(x, first, second):
+        y = x @ first
+        read = y
+        for _ in range(8):
+            read = torch.sin(read)
+        z = read @ second
+        needed = read
+        for _ in range(8):
+            needed = torch.cos(needed)
+        z = z + torch.cat([y] * 4).sum()  # the widest place
+        for _ in range(16):
+            z = torch.exp(z * 0.01)
+        return read.t() @ z, x.t() @ (z.sum(1, keepdim=True) * needed * y)
+
+    module = traced(step, (512, 64), (64, 64), (64, 4))
+    assert recompute(module) > 0
+    assert longest_chain(module) <= LONGEST
+
+
 def test_a_value_that_is_smaller_than_what_it_is_made_of_is_kept():
     def cast(value, dtype=torch.bfloat16):
         return torch.ops.prims.convert_element_type(value, dtype)
